@@ -135,14 +135,24 @@ impl LinuxLike {
         self.pushed && !self.interactive && view.free == view.buffer
     }
 
-    /// Adapts the delay to the time since the last arrival.
-    fn measure(&mut self, view: &RecvView) {
+    /// Adapts the delay to the time since the last arrival, and to the others of a run, which came without a gap.
+    fn measure(&mut self, view: &RecvView, packets: u32) {
         let last = core::mem::replace(&mut self.last_arrival, view.now);
         if last == Instant::FAR_FUTURE {
             self.enter_quick(view);
-            return;
+        } else {
+            self.measure_gap(view, view.now.since(last));
         }
-        let gap = view.now.since(last);
+        for _ in 1..packets {
+            let before = self.delay;
+            self.measure_gap(view, Duration::ZERO);
+            if self.delay == before {
+                break;
+            }
+        }
+    }
+
+    fn measure_gap(&mut self, view: &RecvView, gap: Duration) {
         let half = self.settings.min.div(2);
         let rtt = view.srtt.or(view.handshake_rtt).unwrap_or(Duration::ZERO);
         if gap <= half {
@@ -186,6 +196,10 @@ impl AckPolicy for LinuxLike {
         true
     }
 
+    fn takes_runs(&self) -> bool {
+        true
+    }
+
     fn delay(&self) -> Option<Duration> {
         Some(self.delay)
     }
@@ -198,7 +212,7 @@ impl AckPolicy for LinuxLike {
         if data.class != DataClass::New || data.fin {
             return AckPlan::NOW;
         }
-        self.measure(view);
+        self.measure(view, data.packets);
         self.pushed |= data.psh;
         if self.is_quick() || is_second(view) {
             return AckPlan::NOW;

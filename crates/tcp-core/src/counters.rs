@@ -138,6 +138,7 @@ counters! {
     tcp_reno_recovery_fail, "TcpExtTCPRenoRecoveryFail", "Timeouts in a recovery without SACK.";
     tcp_fast_retrans, "TcpExtTCPFastRetrans", "Segments retransmitted in fast recovery.";
     tcp_slow_start_retrans, "TcpExtTCPSlowStartRetrans", "Segments retransmitted after a timeout, without those that the timer itself sends.";
+    segments_merged, "AcklineSegmentsMerged", "Segments taken together with the one before them, because the driver handed them over in one batch.";
     tcp_auto_corking, "TcpExtTCPAutoCorking", "Times that a small segment waited for more from the application.";
     tcp_timeouts, "TcpExtTCPTimeouts", "Retransmission timeouts, those of SYN and SYN-ACK included.";
     tcp_spurious_rtos, "TcpExtTCPSpuriousRTOs", "Retransmission timeouts found to be spurious.";

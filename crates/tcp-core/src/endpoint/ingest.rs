@@ -11,16 +11,27 @@ use crate::id::ConnId;
 use crate::policy::sched::Arrival;
 use crate::seq::SeqNum;
 use crate::time::Instant;
-use crate::wire::{self, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport, WireError};
+use crate::wire::{
+    self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport, WireError,
+};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 impl Endpoint {
     /// See [`Endpoint::ingest`].
     pub(super) fn take_packet(&mut self, now: Instant, packet: &RxPacket<'_>) -> Ingested {
-        self.observe.counters.ip_in_receives += 1;
         // By reference: it is large.
-        let parsed = wire::parse(packet);
-        let datagram = match &parsed {
+        self.take_parsed(now, packet, &wire::parse(packet))
+    }
+
+    /// A packet, as it was parsed.
+    pub(super) fn take_parsed(
+        &mut self,
+        now: Instant,
+        packet: &RxPacket<'_>,
+        parsed: &Result<Datagram<'_>, WireError>,
+    ) -> Ingested {
+        self.observe.counters.ip_in_receives += 1;
+        let datagram = match parsed {
             Ok(datagram) => datagram,
             Err(WireError::Fragment) => return self.take_fragment(now, packet),
             Err(error) => return self.drop_packet((*error).into()),
@@ -53,7 +64,7 @@ impl Endpoint {
     }
 
     /// Counts packets by ECN codepoint.
-    fn count_codepoint(&mut self, ecn: Ecn, packets: u32) {
+    pub(super) fn count_codepoint(&mut self, ecn: Ecn, packets: u32) {
         let packets = u64::from(packets);
         let counters = &mut self.observe.counters;
         match ecn {
@@ -95,7 +106,7 @@ impl Endpoint {
     }
 
     /// True if the segment is for the connection at `index`.
-    fn is_named(&self, index: u32, ip: &IpInfo, segment: &TcpSegment<'_>) -> bool {
+    pub(super) fn is_named(&self, index: u32, ip: &IpInfo, segment: &TcpSegment<'_>) -> bool {
         self.slots.slot(index).is_some_and(|slot| {
             slot.flags.has(Flags::NAMED)
                 && slot
@@ -125,7 +136,9 @@ impl Endpoint {
         let accepted = conn.data_segments_in();
         let disposition = conn.on_segment(&mut ctx, &self.config, &mut self.challenges, ip, segment);
         if self.egress.properties.sees_arrivals && conn.data_segments_in() != accepted {
-            let arrival = arrival(id, ip, segment, self.config.pricing);
+            let payload = segment.payload.len() as u32;
+            let headers = ip.total_len.saturating_sub(payload);
+            let arrival = arrival(id, headers, payload, segment.wire_segments, self.config.pricing);
             self.egress.scheduler.arrived(now, &arrival);
         }
         let over = conn.is_over();
@@ -254,17 +267,23 @@ impl Endpoint {
 }
 
 /// The four-tuple of a segment.
-fn named_by(ip: &IpInfo, segment: &TcpSegment<'_>) -> FourTuple {
+pub(super) fn named_by(ip: &IpInfo, segment: &TcpSegment<'_>) -> FourTuple {
     let local = SocketAddr::new(ip.dst, segment.dst_port);
     FourTuple::new(local, SocketAddr::new(ip.src, segment.src_port))
 }
 
-/// What the scheduler is told of an accepted segment. The headers of a merged one count once per wire segment.
-fn arrival(conn: ConnId, ip: &IpInfo, segment: &TcpSegment<'_>, pricing: Pricing) -> Arrival {
-    let payload = segment.payload.len() as u32;
-    let headers = ip.total_len.saturating_sub(payload).saturating_mul(segment.wire_segments);
-    let len = pricing.price(headers.saturating_add(payload), payload, segment.wire_segments);
-    Arrival { segments: segment.wire_segments, ..Arrival::new(conn, len) }
+/// What the scheduler is told of an accepted packet with `headers` and `payload` bytes. The headers of a merged one count once per wire
+/// segment.
+pub(super) fn arrival(
+    conn: ConnId,
+    headers: u32,
+    payload: u32,
+    wire_segments: u32,
+    pricing: Pricing,
+) -> Arrival {
+    let headers = headers.saturating_mul(wire_segments);
+    let len = pricing.price(headers.saturating_add(payload), payload, wire_segments);
+    Arrival { segments: wire_segments, ..Arrival::new(conn, len) }
 }
 
 /// True if the address can belong to a single host.

@@ -32,6 +32,7 @@
 //! all of them.
 
 mod address_table;
+mod batch;
 mod datagrams;
 mod deadline_table;
 mod demux;
@@ -347,6 +348,15 @@ impl Endpoint {
     pub fn ingest_segment(&mut self, now: Instant, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
         self.now = self.now.max(now);
         self.take_fields(now, ip, segment)
+    }
+
+    /// Processes packets that arrived together, in their order: as [`ingest`](Self::ingest) for each, but segments of one connection that follow
+    /// each other, and bring nothing but the data that is expected next, are one arrival. What the application, the peer and an ACK
+    /// policy see is the same, unless the policy [agrees](crate::policy::AckPolicy::takes_runs) to be told of such a run in one call. With a
+    /// [tracer](Self::set_tracer) nothing is merged.
+    pub fn ingest_batch(&mut self, now: Instant, packets: &[RxPacket<'_>]) {
+        self.now = self.now.max(now);
+        self.take_batch(now, packets);
     }
 
     /// Handles every deadline up to `now`.

@@ -18,7 +18,7 @@ use core::fmt::Debug;
 /// An ACK policy of one connection.
 ///
 /// `on_data` is called for every segment with data that reached an established connection, after RCV.NXT
-/// moved; `on_ack_sent` whenever a segment with ACK was sent, whatever its cause. Sending an ACK clears the
+/// moved, or once for a [run](Self::takes_runs) of them; `on_ack_sent` whenever a segment with ACK was sent, whatever its cause. Sending an ACK clears the
 /// plan.
 pub trait AckPolicy: Debug + Send {
     /// The name under which the policy is chosen (`delayed`).
@@ -33,6 +33,14 @@ pub trait AckPolicy: Debug + Send {
     /// the application's answer ([`TxBudget::keeping_acks`](crate::TxBudget::keeping_acks)). Leave this
     /// false, the default, if the time or number of ACKs matters to the policy.
     fn lets_acks_wait(&self) -> bool {
+        false
+    }
+
+    /// Whether [`on_data`](Self::on_data) may be called once for a run: segments of full order, alike in all but their data, none longer than
+    /// the first, that a driver handed over together ([`Endpoint::ingest_batch`](crate::Endpoint::ingest_batch)). The view is that after the last of
+    /// them, and the arrival tells [how many](DataArrival::packets) there were. True promises that plan and timer are then the same as after a call for each
+    /// segment. Asked for each run; false, the default, means a call for each segment.
+    fn takes_runs(&self) -> bool {
         false
     }
 
@@ -258,9 +266,11 @@ pub struct DataArrival {
     pub end: SeqNum,
     /// Relation to RCV.NXT before the segment.
     pub class: DataClass,
-    /// Number of wire segments (more than 1 for a super-packet).
+    /// Number of wire segments (more than 1 for a super-packet or a run).
     pub segments: u32,
-    /// PSH was set.
+    /// Number of packets: 1, or those of a [run](AckPolicy::takes_runs).
+    pub packets: u32,
+    /// PSH was set, in one of them at least.
     pub psh: bool,
     /// FIN was set.
     pub fin: bool,
@@ -276,7 +286,18 @@ impl DataArrival {
     /// An arrival of `[start, end)` as one segment without flags.
     #[must_use]
     pub const fn new(start: SeqNum, end: SeqNum, class: DataClass) -> Self {
-        Self { start, end, class, segments: 1, psh: false, fin: false, urg: false, ce: false, ts_rtt: None }
+        Self {
+            start,
+            end,
+            class,
+            segments: 1,
+            packets: 1,
+            psh: false,
+            fin: false,
+            urg: false,
+            ce: false,
+            ts_rtt: None,
+        }
     }
 }
 

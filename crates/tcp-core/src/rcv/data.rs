@@ -14,7 +14,7 @@ use crate::packet::SendReason;
 use crate::policy::ack::{DataArrival, DataClass};
 use crate::rcv::assembler::{Insertion, Placement};
 use crate::seq::SeqNum;
-use crate::wire::Payload;
+use crate::wire::{Payload, Run};
 use alloc::boxed::Box;
 
 /// The four cases of RFC 9293, section 3.10.7.4, first check, for RCV.NXT and RCV.WND. `len` counts SYN and FIN.
@@ -142,13 +142,74 @@ impl Receiver {
             return self.take_other(ctx, config, seg, len);
         }
         ctx.counters.tcp_hp_hits += 1;
-        self.buf.append(&seg.payload, self.granted(config));
+        self.append(config, &seg.payload);
+        self.take_in_order(ctx, config, seg, len, 1);
+        DataOutcome { readable: true, fin: false }
+    }
+
+    /// True if there is memory for `n` bytes past RCV.NXT.
+    #[inline]
+    pub(crate) fn has_memory(&self, ctx: &Ctx<'_>, n: u32) -> bool {
+        let (used, capacity) = self.buf.usage();
+        let total = used + n as usize;
+        total <= capacity || total <= ctx.budget.allowance(capacity)
+    }
+
+    /// Segments arrived together, each of which is [expected](Self::expects) when those before it have been taken, and for which there is
+    /// [memory](Self::has_memory). `first` is the first of them. The result is that of [`on_expected`](Self::on_expected) for each.
+    pub(crate) fn on_run(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        first: &Incoming<'_>,
+        run: &Run<'_>,
+    ) -> DataOutcome {
+        let (bytes, segments) = (run.bytes(), run.segments());
+        self.take_mark(ctx, &Incoming { segments, ..*first });
+        // None is longer than the first, so it alone has a say in the peer's segment size.
+        self.measure(first, first.payload.len() as u32);
+        self.data_segs_in += u64::from(segments - 1);
+        self.take_memory(ctx, bytes);
+        ctx.counters.tcp_hp_hits += u64::from(segments);
+        // If the core demands an ACK for one of the segments, it matters for which.
+        let left = self.window().saturating_sub(bytes);
+        if left >= self.window.quota(u32::from(self.rmss)) && self.acks.takes_runs() {
+            for (payload, _) in run.segments_data() {
+                self.append(config, &payload);
+            }
+            let merged = Incoming { segments, psh: run.psh(), ..*first };
+            self.take_in_order(ctx, config, &merged, bytes, segments);
+        } else {
+            for (payload, psh) in run.segments_data() {
+                self.append(config, &payload);
+                let seg = Incoming { seq: self.rcv_nxt, payload, psh, ..*first };
+                self.take_in_order(ctx, config, &seg, payload.len() as u32, 1);
+            }
+        }
+        DataOutcome { readable: true, fin: false }
+    }
+
+    /// Stores the next data in order.
+    #[inline]
+    fn append(&mut self, config: &ConnConfig, payload: &Payload<'_>) {
+        self.buf.append(payload, self.granted(config));
+    }
+
+    /// `len` bytes of `packets` packets are next in order, and stored.
+    #[inline]
+    fn take_in_order(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        seg: &Incoming<'_>,
+        len: u32,
+        packets: u32,
+    ) {
         self.advance(len);
         self.acks.holds(ctx.now);
-        let arrival = arrival(seg, seg.seq, seg.seq + len, DataClass::New);
+        let arrival = DataArrival { packets, ..arrival(seg, seg.seq, seg.seq + len, DataClass::New) };
         let facts = ArrivalFacts { hard: self.nearly_full(), advanced: true, ..ArrivalFacts::default() };
         self.tell_policy(ctx, config, &arrival, facts);
-        DataOutcome { readable: true, fin: false }
     }
 
     /// Any other acceptable segment.
@@ -369,6 +430,7 @@ fn arrival(seg: &Incoming<'_>, start: SeqNum, end: SeqNum, class: DataClass) -> 
         end,
         class,
         segments: seg.segments,
+        packets: 1,
         psh: seg.psh,
         fin: seg.fin,
         urg: seg.urg,

@@ -111,6 +111,11 @@ impl Acks {
         self.policy.as_deref().is_none_or(AckPolicy::lets_acks_wait)
     }
 
+    /// True if the policy may be told of a run of segments as one arrival.
+    pub(super) fn takes_runs(&self) -> bool {
+        self.policy.as_deref().is_none_or(AckPolicy::takes_runs)
+    }
+
     /// ACKs that should have been sent at once, but were not because the policy waives them.
     pub(super) const fn waived(&self) -> u32 {
         self.waived

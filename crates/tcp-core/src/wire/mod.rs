@@ -19,6 +19,7 @@ mod ipv6;
 mod options;
 mod partial;
 mod payload;
+mod run;
 mod tcp;
 mod udp;
 
@@ -40,6 +41,7 @@ pub use options::{
 };
 pub use partial::complete_checksum;
 pub use payload::Payload;
+pub(crate) use run::{Leader, Run};
 pub use tcp::{OptionLayout, PROTOCOL_TCP, TcpHeader, TcpSegment, emit_tcp};
 pub use udp::{PROTOCOL_UDP, UdpDatagram, UdpHeader, emit_udp};
 

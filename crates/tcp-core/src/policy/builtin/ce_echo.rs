@@ -44,6 +44,11 @@ impl AckPolicy for CeEcho {
         self.inner.waives()
     }
 
+    /// All segments of a run have the same mark.
+    fn takes_runs(&self) -> bool {
+        self.inner.takes_runs()
+    }
+
     fn delay(&self) -> Option<Duration> {
         self.inner.delay()
     }

@@ -88,6 +88,12 @@ impl AckPolicy for DelayedAck {
         true
     }
 
+    /// What decides is what waits at the end of a run. If the core's rule for every second segment is waived, it counts the segments for
+    /// which that was so.
+    fn takes_runs(&self) -> bool {
+        self.segments <= STANDARD_SEGMENTS
+    }
+
     fn delay(&self) -> Option<Duration> {
         Some(self.delay)
     }
