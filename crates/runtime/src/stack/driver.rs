@@ -330,12 +330,12 @@ impl StackState {
                         observer.received(at, link, packet);
                     }
                 }
-                for &packet in batch.packets {
+                for packet in batch.packets {
                     received.packets += 1;
                     received.bytes += packet.len();
                     meters.rx_super_packets += u64::from(packet.segment_size.is_some());
-                    endpoint.ingest(now, packet);
                 }
+                endpoint.ingest_batch(now, batch.packets);
             });
             match outcome {
                 Ok(()) => {}
