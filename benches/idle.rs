@@ -65,7 +65,7 @@ fn add_idle(pair: &mut ours::Pair, count: usize, config: &ConnConfig) {
 }
 
 fn new_pair(policies: Policies) -> ours::Pair {
-    let link = ours::Link { checksums: false, super_packets: false };
+    let link = ours::Link { checksums: false, super_packets: false, buffers: false };
     ours::Pair::new(link, BATCH * SEGMENT, policies)
 }
 

@@ -8,12 +8,15 @@
 //! ```
 //!
 //! The difference, divided by 1000, is what both ends take for a batch of 16 segments of 1,460 bytes and one ACK. With `super`
-//! as a third argument a batch is a super-packet of 44 segments and its ACK; with `open`, a connection that is opened, carries
+//! as a third argument a batch is a super-packet of 44 segments and its ACK; with `buffers`, segments have timestamps and lie in buffers
+//! of their own between the ends, and with `buffers-checksums`, checksums too, both for `smoltcp` in place of a scheduler as well; with `open`, a connection that is opened, carries
 //! one byte and is closed. The copies of the payload are inside `memcpy`, which valgrind counts byte by byte.
 
 #[path = "support/ours.rs"]
 #[expect(dead_code, reason = "other benches use the rest")]
 mod ours;
+#[path = "support/smol.rs"]
+mod smol;
 
 use ackline::Registry;
 use ackline::core::config::{ConnConfig, Target};
@@ -27,10 +30,17 @@ fn main() {
     let mut args = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
     let spec = args.next().unwrap_or_else(|| ackline::registry::DEFAULT_SCHED.to_owned());
     let batches: u32 = args.next().map_or(1_000, |text| text.parse().expect("a number of batches"));
-    let make = Registry::default().sched(&spec).unwrap_or_else(|error| panic!("{error}"));
     let what = args.next().unwrap_or_default();
     let super_packets = what == "super";
-    let link = ours::Link { checksums: false, super_packets };
+    let (buffers, checksums) = (what.starts_with("buffers"), what == "buffers-checksums");
+    if spec == "smoltcp" {
+        let mut pair = smol::Pair::new(checksums, buffers, 16 * 1_460);
+        pair.warm_up();
+        (0..batches).for_each(|_| _ = pair.batch());
+        return;
+    }
+    let make = Registry::default().sched(&spec).unwrap_or_else(|error| panic!("{error}"));
+    let link = ours::Link { checksums, super_packets, buffers };
     let segments = if super_packets { 44 } else { 16 };
     let mut pair = ours::Pair::scheduled(link, segments * 1_460, Policies::default(), &*make);
     if what == "open" {

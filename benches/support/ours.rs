@@ -21,6 +21,42 @@ pub(crate) struct Link {
     pub(crate) checksums: bool,
     /// It takes super-packets of up to 64 KiB, not only packets of the MTU.
     pub(crate) super_packets: bool,
+    /// Packets wait in buffers of their own, and are handed over together; segments have timestamps.
+    pub(crate) buffers: bool,
+}
+
+/// Packets on their way, in buffers that stay where they are: the first `ready` of them.
+#[derive(Default)]
+struct Buffers {
+    packets: Vec<Vec<u8>>,
+    ready: usize,
+}
+
+impl Buffers {
+    /// Carries every packet that `from` sends to `to`, in one batch. The number of packets.
+    fn pump(&mut self, now: Instant, from: &mut Endpoint, to: &mut Endpoint, checksum: RxChecksum) -> usize {
+        self.ready = 0;
+        let report = from.transmit(now, TxBudget::UNLIMITED, |packet| {
+            if self.ready == self.packets.len() {
+                self.packets.push(Vec::with_capacity(1_600));
+            }
+            let buffer = &mut self.packets[self.ready];
+            buffer.clear();
+            for piece in [packet.header, packet.payload[0], packet.payload[1]] {
+                buffer.extend_from_slice(piece);
+            }
+            self.ready += 1;
+            Ok::<(), Infallible>(())
+        });
+        let mut batch = [RxPacket::new(&[]); 32];
+        for packets in self.packets[..self.ready].chunks(batch.len()) {
+            for (place, packet) in batch.iter_mut().zip(packets) {
+                *place = RxPacket::new(packet).with_checksum(checksum);
+            }
+            to.ingest_batch(now, &batch[..packets.len()]);
+        }
+        report.expect("memory takes every packet").packets
+    }
 }
 
 /// Carries every packet that `from` sends to `to`, straight from the send buffer into the receive buffer, as a driver
@@ -45,6 +81,7 @@ pub(crate) struct Pair {
     to: ConnId,
     pub(crate) now: Instant,
     checksum: RxChecksum,
+    buffers: Option<Buffers>,
     data: Vec<u8>,
 }
 
@@ -65,13 +102,15 @@ impl Pair {
             let mut host = EndpointConfig::default();
             host.addresses = vec![address];
             host.tx_checksum = if link.checksums { TxChecksumMode::Complete } else { TxChecksumMode::Omit };
+            // Segments have 1,460 bytes, with timestamps or without.
+            host.mtu = if link.buffers { 1_512 } else { 1_500 };
             host.max_super_packet = if link.super_packets { 65_535 } else { 0 };
             Endpoint::new(host, scheduler(), [7; 32])
         };
         let (mut client, mut server) = (host(CLIENT), host(SERVER));
         let mut config = ConnConfig::default();
         config.policies = policies;
-        config.timestamps = false;
+        config.timestamps = link.buffers;
         let config = Arc::new(config);
         let now = Instant::from_nanos(1_000_000_000);
         server.listen(now, ListenOn::Any, AcceptConfig::new(config.clone())).expect("nobody listens yet");
@@ -84,6 +123,7 @@ impl Pair {
             server,
             now,
             checksum: if link.checksums { RxChecksum::Verify } else { RxChecksum::Trusted },
+            buffers: link.buffers.then(Buffers::default),
             data: (0..batch).map(|at| (at % 251) as u8).collect(),
         };
         pair.settle();
@@ -102,11 +142,27 @@ impl Pair {
     pub(crate) fn settle(&mut self) {
         loop {
             self.now += Duration::from_micros(50);
-            let there = pump(self.now, &mut self.client, &mut self.server, self.checksum);
-            let back = pump(self.now, &mut self.server, &mut self.client, self.checksum);
-            if there + back == 0 {
+            if self.there() + self.back() == 0 {
                 return;
             }
+        }
+    }
+
+    /// Carries what the client sends.
+    fn there(&mut self) -> usize {
+        let Self { now, client, server, checksum, .. } = self;
+        match &mut self.buffers {
+            Some(buffers) => buffers.pump(*now, client, server, *checksum),
+            None => pump(*now, client, server, *checksum),
+        }
+    }
+
+    /// Carries what the server sends.
+    fn back(&mut self) -> usize {
+        let Self { now, client, server, checksum, .. } = self;
+        match &mut self.buffers {
+            Some(buffers) => buffers.pump(*now, server, client, *checksum),
+            None => pump(*now, server, client, *checksum),
         }
     }
 
@@ -118,11 +174,11 @@ impl Pair {
         self.server.handle_timeout(self.now);
         let written =
             self.client.conn(self.from).expect("it lives").write(self.now, &self.data).expect("it is open");
-        pump(self.now, &mut self.client, &mut self.server, self.checksum);
+        self.there();
         let mut server = self.server.conn(self.to).expect("it lives");
         let read = server.peek().iter().map(|piece| piece.len()).sum();
         server.consume(self.now, read);
-        pump(self.now, &mut self.server, &mut self.client, self.checksum);
+        self.back();
         while self.server.poll_event().is_some() {}
         while self.client.poll_event().is_some() {}
         debug_assert_eq!(written, self.data.len());

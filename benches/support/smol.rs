@@ -25,6 +25,7 @@ struct End {
     rx: FrameQueue,
     tx: FrameQueue,
     checksums: bool,
+    mtu: usize,
 }
 
 struct Rx<'a>(&'a [u8]);
@@ -40,7 +41,7 @@ impl TxToken for Tx<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
         let queue = self.0;
         if queue.ready == queue.packets.len() {
-            queue.packets.push(Vec::with_capacity(1_500));
+            queue.packets.push(Vec::with_capacity(1_600));
         }
         let buffer = &mut queue.packets[queue.ready];
         buffer.resize(len, 0);
@@ -68,7 +69,7 @@ impl Device for End {
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ip;
-        capabilities.max_transmission_unit = 1_500;
+        capabilities.max_transmission_unit = self.mtu;
         if !self.checksums {
             capabilities.checksum = ChecksumCapabilities::ignored();
         }
@@ -84,15 +85,22 @@ struct Host {
 }
 
 impl Host {
-    fn new(address: IpAddress, checksums: bool) -> Self {
-        let mut end = End { rx: FrameQueue::default(), tx: FrameQueue::default(), checksums };
+    fn new(address: IpAddress, checksums: bool, stamps: bool) -> Self {
+        // Segments have 1,460 bytes, with timestamps or without.
+        let mtu = if stamps { 1_512 } else { 1_500 };
+        let mut end = End { rx: FrameQueue::default(), tx: FrameQueue::default(), checksums, mtu };
         let mut interface = Interface::new(Config::new(HardwareAddress::Ip), &mut end, Instant::ZERO);
         interface.update_ip_addrs(|addresses| {
             addresses.push(IpCidr::new(address, 24)).expect("room for one address");
         });
         let buffer = || tcp::SocketBuffer::new(vec![0; 1 << 18]);
         let mut sockets = SocketSet::new(vec![]);
-        let handle = sockets.add(tcp::Socket::new(buffer(), buffer()));
+        let mut socket = tcp::Socket::new(buffer(), buffer());
+        if stamps {
+            // A call for each segment, as cheap as one can be.
+            socket.set_tsval_generator(Some(|| 7));
+        }
+        let handle = sockets.add(socket);
         Self { end, interface, sockets, handle }
     }
 
@@ -115,10 +123,10 @@ pub(crate) struct Pair {
 
 impl Pair {
     /// One established connection; every batch carries `batch` bytes.
-    pub(crate) fn new(checksums: bool, batch: usize) -> Self {
+    pub(crate) fn new(checksums: bool, stamps: bool, batch: usize) -> Self {
         let (a, b) = (IpAddress::v4(10, 0, 0, 1), IpAddress::v4(10, 0, 0, 2));
-        let mut client = Host::new(a, checksums);
-        let mut server = Host::new(b, checksums);
+        let mut client = Host::new(a, checksums, stamps);
+        let mut server = Host::new(b, checksums, stamps);
         server.socket().listen(5_001).expect("the socket is closed");
         let Host { interface, sockets, handle, .. } = &mut client;
         let socket = sockets.get_mut::<tcp::Socket<'_>>(*handle);
