@@ -22,6 +22,7 @@
 //!
 //! [memory]: crate::conn::Connection::memory
 
+use crate::blocks::SpareBlocks;
 use crate::counters::Counters;
 use crate::time::Instant;
 
@@ -54,6 +55,8 @@ pub(crate) struct Budget {
     share: u64,
     /// Since when memory has been under pressure.
     since: Option<Instant>,
+    /// Memory that receive buffers have given back.
+    pub(crate) spare: SpareBlocks,
 }
 
 /// A limit of a buffer that memory allows: a power of two.
@@ -96,6 +99,7 @@ impl Budget {
             sharers: 0,
             share: high,
             since: None,
+            spare: SpareBlocks::default(),
         }
     }
 

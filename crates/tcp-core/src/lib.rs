@@ -14,6 +14,7 @@ extern crate std;
 pub mod pattern;
 
 // Values that need nothing else.
+mod blocks;
 pub mod counters;
 mod ecn;
 pub mod error;

@@ -140,7 +140,7 @@ impl ByteRing {
     }
 
     /// Puts the bytes into memory for good.
-    fn own(&mut self) {
+    pub(crate) fn own(&mut self) {
         self.hold();
         if let Store::Drawn(drawn) = &mut self.store {
             self.store = Store::Memory(core::mem::take(&mut drawn.held));
@@ -337,17 +337,22 @@ impl ByteRing {
         }
     }
 
-    /// Moves the content if it wraps, so that it does not.
+    /// True if the content goes on at the first byte of the memory.
+    pub(crate) fn wraps(&self) -> bool {
+        let used = self.len() + self.ahead();
+        used > 0 && self.until_wrap(0) < used
+    }
+
+    /// Moves the content if it [wraps](Self::wraps), so that it does not.
     pub(crate) fn straighten(&mut self) {
         self.own();
-        let used = self.len() + self.ahead();
-        if used > 0 && self.until_wrap(0) < used {
-            self.reallocate(used);
+        if self.wraps() {
+            self.reallocate(self.len() + self.ahead());
         }
     }
 
-    /// The readable bytes in order, as chunks of the ring's memory, which is not copied. The second is empty unless the bytes wrap. What
-    /// was written ahead is lost.
+    /// The readable bytes in order, as chunks of the ring's memory, which is not copied. The second is empty unless they
+    /// [wrap](Self::wraps). What was written ahead is lost.
     pub(crate) fn into_chunks(mut self) -> [Bytes; 2] {
         self.own();
         let [first, second] = self.slices(0, self.len()).map(<[u8]>::len);

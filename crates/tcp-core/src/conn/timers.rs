@@ -89,6 +89,8 @@ impl Connection {
         if due(self.trim_at()) {
             self.rcv.trim();
             self.snd.shrink();
+            // Whoever is busy takes others.
+            ctx.budget.spare.clear();
             self.trimmed_at = now;
         }
         if due(self.rcv.next_timeout(&self.config)) {

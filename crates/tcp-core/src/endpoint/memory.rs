@@ -2,7 +2,7 @@
 //!
 //! A connection is charged with what it holds and with its entries in the endpoint's arrays, at each
 //! [settlement](super::service). The rest (half-open connections, held SYNs, records in TIME-WAIT, what is known by destination, UDP sockets
-//! and what waits in them, packets without a connection, descriptors) is charged as a whole. Arrays do not shrink when connections end, so their spare entries are not charged: after a peak they may
+//! and what waits in them, packets without a connection, descriptors, spare blocks) is charged as a whole. Arrays do not shrink when connections end, so their spare entries are not charged: after a peak they may
 //! hold a few percent of it.
 //!
 //! **Memory is short** if the budget is exceeded, or if it had nothing for somebody who holds less than its share. Then
@@ -101,11 +101,15 @@ impl Endpoint {
             + self.packets.memory()
             + self.reassembly.memory()
             + self.egress.strays.memory()
+            + self.observe.budget.spare.memory()
             + descriptors
     }
 
     /// Charges what belongs to no connection.
     fn charge_tables(&mut self, now: Instant) {
+        if self.observe.budget.is_under_pressure() {
+            self.observe.budget.spare.clear();
+        }
         let tables = self.tables();
         let observe = &mut self.observe;
         observe.budget.settle(now, self.slots.len(), tables, &mut observe.counters);

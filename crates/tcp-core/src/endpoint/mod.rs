@@ -262,7 +262,8 @@ impl Endpoint {
 
     /// Says what the streams of connections made from now on consist of, in both directions: for simulations. A connection keeps
     /// the length of its data instead of the data for as long as what it is given is exactly that, and behaves in every respect as
-    /// if it kept them, [`Info::memory`](crate::info::Info::memory) included. Octets that are not the pattern's are stored.
+    /// if it kept them, [`Info::memory`](crate::info::Info::memory) included. Octets that are not the pattern's are stored, and so
+    /// is what a connection receives once a packet brought it 16 KiB or more.
     pub fn set_pattern(&mut self, pattern: Option<Pattern>) {
         self.pattern = pattern;
     }

@@ -1,18 +1,21 @@
 //! The receive buffer: what arrived in order and was not read, and what was written ahead of it.
 //!
-//! Data is copied into a ring, which suits a reader that copies it out: the ring is small, and an empty one starts anew at its
-//! first byte. A reader of chunks takes memory away with them. For one that reads much, data in order is received into
-//! [`Blocks`], which chunks share:
+//! Little data is copied into a ring, which grows to what is needed; an empty one starts anew at its first byte. Bulk data in order is
+//! received into [`Blocks`]. A reader that copies gives them back for others to use; chunks take their memory away:
 //!
 //! ```text
-//!      full blocks                 tail            ring
-//!   ┌──────┬──────┬──────┐  ┌────────────┬────┐  ┌──────────┬ ─ ─ ┬───────┐
-//!   │      │      │      │  │            free│  │ readable │ hole│ ahead │
-//!   └──────┴──────┴──────┘  └────────────┴────┘  └──────────┴ ─ ─ ┴───────┘
+//!             blocks                       ring
+//!   ┌──────┬──────┬──────┬───────┐  ┌──────────┬ ─ ─ ┬───────┐
+//!   │      │      │      │   free│  │ readable │ hole│ ahead │
+//!   └──────┴──────┴──────┴───────┘  └──────────┴ ─ ─ ┴───────┘
 //! ```
 //!
 //! Data past a hole is written to the ring, and so is what fills the hole and follows, until the ring has been read.
+//!
+//! Only the ring of a buffer without blocks may be [drawn](ByteRing::draw) from a pattern. Blocks keep their bytes, and so does the ring
+//! that follows them.
 
+use crate::blocks::{BLOCK, SpareBlocks};
 use crate::pattern::Pattern;
 use crate::ring::{ByteRing, MAX_CAPACITY};
 use crate::wire::Payload;
@@ -20,11 +23,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use bytes::{Buf, Bytes, BytesMut};
 
-/// The size of a block in bytes: a super-packet fits.
-const BLOCK: usize = 1 << 16;
-
-/// Data that is read in chunks is received into blocks once this many bytes of it wait; and the ring's own memory becomes a
-/// chunk then.
+/// Payload that is received into blocks from then on, if nothing waits in the ring, in bytes. And so much in the ring becomes a
+/// chunk without a copy.
 const BULK: usize = 16 << 10;
 
 /// The smallest payload for which an empty buffer takes a block, in bytes: a block may be held by little of it.
@@ -45,19 +45,27 @@ enum Store {
     Blocks(Box<Blocks>),
 }
 
-/// The buffer of a reader of chunks.
-#[derive(Debug)]
+/// The buffer of bulk data.
+#[derive(Debug, Default)]
 struct Blocks {
-    /// What is to be read first, with the memory that it holds in bytes.
-    full: VecDeque<(Bytes, usize)>,
-    /// The block that is being filled.
-    tail: BytesMut,
-    /// Bytes in both.
+    /// None is empty. The last one is being filled.
+    blocks: VecDeque<Block>,
+    /// Bytes in them.
     len: usize,
-    /// Bytes of memory that the full blocks hold.
+    /// Bytes of memory that they hold.
     held: usize,
     /// What follows them.
     ring: ByteRing,
+    /// Its reader takes chunks.
+    chunks: bool,
+}
+
+/// Memory with data.
+#[derive(Debug)]
+struct Block {
+    data: BytesMut,
+    /// Bytes that it keeps from being freed.
+    held: usize,
 }
 
 impl RecvBuffer {
@@ -66,7 +74,7 @@ impl RecvBuffer {
         Self { store: Store::Ring(ByteRing::new()) }
     }
 
-    /// What arrives follows a pattern, as long as it is not found to differ.
+    /// What arrives in the new buffer follows a pattern, as long as it is not found to differ, and there are no blocks.
     pub(super) fn expect(&mut self, pattern: Pattern) {
         self.ring_mut().draw(pattern, true);
     }
@@ -122,10 +130,17 @@ impl RecvBuffer {
 
     /// Stores data in order, and makes it readable. There is none ahead. `memory`: bytes that the buffer may hold.
     #[inline]
-    pub(super) fn append(&mut self, payload: &Payload<'_>, memory: u32) {
+    pub(super) fn append(&mut self, payload: &Payload<'_>, memory: u32, spare: &mut SpareBlocks) {
+        if let Store::Ring(ring) = &self.store
+            && payload.len() >= BULK
+            && ring.len() == 0
+            && memory >= ENOUGH_FOR_BLOCKS
+        {
+            self.store = Store::Blocks(Box::default());
+        }
         if let Store::Blocks(blocks) = &mut self.store
             && memory >= ENOUGH_FOR_BLOCKS
-            && blocks.take(payload)
+            && blocks.take(payload, spare)
         {
             return;
         }
@@ -168,18 +183,18 @@ impl RecvBuffer {
     }
 
     /// Drops up to `n` readable bytes at the front.
-    pub(super) fn consume(&mut self, n: usize) {
+    pub(super) fn consume(&mut self, n: usize, spare: &mut SpareBlocks) {
         match &mut self.store {
             Store::Ring(ring) => ring.consume(n),
-            Store::Blocks(blocks) => blocks.consume(n),
+            Store::Blocks(blocks) => blocks.consume(n, spare),
         }
     }
 
     /// Moves readable bytes into `out` and returns how many: the shorter of the two.
-    pub(super) fn pop_slice(&mut self, out: &mut [u8]) -> usize {
+    pub(super) fn pop_slice(&mut self, out: &mut [u8], spare: &mut SpareBlocks) -> usize {
         match &mut self.store {
             Store::Ring(ring) => ring.pop_slice(out),
-            Store::Blocks(blocks) => blocks.pop_slice(out),
+            Store::Blocks(blocks) => blocks.pop_slice(out, spare),
         }
     }
 
@@ -191,9 +206,9 @@ impl RecvBuffer {
         if let Store::Ring(ring) = &mut self.store
             && ring.len() >= BULK
         {
-            let ring = core::mem::take(ring);
-            let (full, tail) = (VecDeque::new(), BytesMut::new());
-            self.store = Store::Blocks(Box::new(Blocks { full, tail, len: 0, held: 0, ring }));
+            let mut ring = core::mem::take(ring);
+            ring.own();
+            self.store = Store::Blocks(Box::new(Blocks { ring, ..Blocks::default() }));
         }
         match &mut self.store {
             Store::Ring(ring) => copy_out(ring, max),
@@ -205,21 +220,18 @@ impl RecvBuffer {
     pub(super) fn has_spare(&self) -> bool {
         match &self.store {
             Store::Ring(ring) => ring.has_spare(),
-            Store::Blocks(blocks) => blocks.has_spare(),
+            Store::Blocks(blocks) => blocks.is_sparse() || blocks.ring.has_spare(),
         }
     }
 
     /// Gives back memory that what is held does not need.
     pub(super) fn shrink(&mut self) {
-        match &mut self.store {
-            Store::Ring(ring) => ring.shrink(),
-            Store::Blocks(blocks) => {
-                blocks.shrink();
-                if blocks.len == 0 {
-                    self.store = Store::Ring(core::mem::take(&mut blocks.ring));
-                }
-            }
+        if let Store::Blocks(blocks) = &mut self.store
+            && blocks.is_sparse()
+        {
+            self.store = Store::Ring(blocks.take_all());
         }
+        self.ring_mut().shrink();
     }
 
     /// Drops every byte, including those written ahead, and frees the memory.
@@ -230,41 +242,38 @@ impl RecvBuffer {
 
 /// Copies the first readable bytes out of a ring.
 fn copy_out(ring: &mut ByteRing, max: usize) -> Option<Bytes> {
-    let max = max.min(BLOCK);
-    let [first, second] = ring.slices(0, max);
-    let (n, mut chunk) = (first.len() + second.len(), BytesMut::with_capacity(first.len() + second.len()));
+    let [first, second] = ring.slices(0, max.min(BLOCK));
+    let n = first.len() + second.len();
+    if n == 0 {
+        return None;
+    }
+    let mut chunk = BytesMut::with_capacity(n);
     chunk.extend_from_slice(first);
     chunk.extend_from_slice(second);
     ring.consume(n);
-    (n > 0).then(|| chunk.freeze())
+    Some(chunk.freeze())
 }
 
 impl Blocks {
     /// Memory for bytes.
     fn capacity(&self) -> usize {
-        self.held + self.of_tail() + self.ring.capacity()
-    }
-
-    /// Memory that the tail holds: a block, whatever of it chunks have taken.
-    fn of_tail(&self) -> usize {
-        if self.has_tail() { BLOCK } else { 0 }
-    }
-
-    fn has_tail(&self) -> bool {
-        self.tail.capacity() > 0
+        self.held + self.ring.capacity()
     }
 
     /// Memory for anything else.
     fn overhead(&self) -> usize {
-        size_of::<Self>() + self.full.capacity() * size_of::<(Bytes, usize)>()
+        size_of::<Self>() + self.blocks.capacity() * size_of::<Block>()
+    }
+
+    /// Free bytes of the last block.
+    fn room(&self) -> usize {
+        self.blocks.back().map_or(0, |block| block.data.capacity() - block.data.len())
     }
 
     fn usage(&self) -> (usize, usize) {
-        let capacity = self.capacity();
         let of_ring = self.ring.capacity() - self.ring.len();
-        let free =
-            if self.ring_is_empty() { of_ring.max(self.tail.capacity() - self.tail.len()) } else { of_ring };
-        (capacity - free, capacity)
+        let free = if self.ring_is_empty() { of_ring.max(self.room()) } else { of_ring };
+        (self.capacity() - free, self.capacity())
     }
 
     fn ring_is_empty(&self) -> bool {
@@ -272,22 +281,24 @@ impl Blocks {
     }
 
     /// Appends data in order to the blocks; false if it belongs into the ring.
-    fn take(&mut self, payload: &Payload<'_>) -> bool {
-        let (len, spare) = (payload.len(), self.tail.capacity() - self.tail.len());
-        if !self.ring_is_empty() || (spare < len && self.len == 0 && len < WORTH_A_BLOCK) {
+    fn take(&mut self, payload: &Payload<'_>, spare: &mut SpareBlocks) -> bool {
+        let (len, room) = (payload.len(), self.room());
+        if !self.ring_is_empty() || (self.len == 0 && len < WORTH_A_BLOCK) {
             return false;
         }
         // A chunk of what little is left would not be worth it.
-        if spare < len && spare < BLOCK / 4 {
-            self.next_block();
+        if room < len && room < BLOCK / 4 {
+            self.begin(len, spare);
         }
         for mut slice in payload.slices() {
             while !slice.is_empty() {
-                if self.tail.capacity() == self.tail.len() {
-                    self.next_block();
-                }
-                let (now, rest) = slice.split_at(slice.len().min(self.tail.capacity() - self.tail.len()));
-                self.tail.extend_from_slice(now);
+                let Some(last) = self.blocks.back_mut().filter(|last| last.data.len() < last.data.capacity())
+                else {
+                    self.begin(slice.len(), spare);
+                    continue;
+                };
+                let (now, rest) = slice.split_at(slice.len().min(last.data.capacity() - last.data.len()));
+                last.data.extend_from_slice(now);
                 slice = rest;
             }
         }
@@ -295,131 +306,123 @@ impl Blocks {
         true
     }
 
-    /// Begins a block.
-    fn next_block(&mut self) {
-        if self.tail.is_empty() {
-            // The readers of the present one may be done with it.
-            if !self.has_tail() || !self.tail.try_reclaim(BLOCK) {
-                self.tail = BytesMut::with_capacity(BLOCK);
-            }
-        } else {
-            let full = core::mem::replace(&mut self.tail, BytesMut::with_capacity(BLOCK));
-            self.full.push_back((full.freeze(), BLOCK));
-            self.held += BLOCK;
-        }
+    /// Begins a block, for `len` bytes and perhaps more. A chunk that is taken at once holds no more than it has.
+    fn begin(&mut self, len: usize, spare: &mut SpareBlocks) {
+        let data = match self.chunks {
+            true if self.len == 0 => BytesMut::with_capacity(len),
+            true => BytesMut::with_capacity(BLOCK),
+            false => spare.take(),
+        };
+        let held = data.capacity();
+        self.held += held;
+        self.blocks.push_back(Block { data, held });
     }
 
     fn peek(&self) -> [&[u8]; 2] {
-        let [first, second] = self.ring.slices(0, usize::MAX);
-        let mut pieces = self.full.iter().map(|(bytes, _)| &bytes[..]).chain([&self.tail[..], first, second]);
-        let mut next = || pieces.find(|piece| !piece.is_empty()).unwrap_or_default();
-        [next(), next()]
+        let mut blocks = self.blocks.iter().map(|block| &block.data[..]);
+        match (blocks.next(), blocks.next()) {
+            (None, _) => self.ring.slices(0, usize::MAX),
+            (Some(first), None) => [first, self.ring.slices(0, usize::MAX)[0]],
+            (Some(first), Some(second)) => [first, second],
+        }
+    }
+
+    /// Their bytes take a quarter of the memory that they hold or less.
+    const fn is_sparse(&self) -> bool {
+        self.len <= self.held / 4
+    }
+
+    /// Takes everything, in one ring.
+    fn take_all(&mut self) -> ByteRing {
+        let Self { blocks, ring, .. } = core::mem::take(self);
+        if blocks.is_empty() {
+            return ring;
+        }
+        let mut all = ByteRing::new();
+        for piece in blocks.iter().map(|block| &block.data[..]).chain(ring.slices(0, usize::MAX)) {
+            let stored = all.push_slice(piece, MAX_CAPACITY);
+            debug_assert_eq!(stored, piece.len(), "the window promised room");
+        }
+        // With what is in the holes.
+        let mut at = 0;
+        for piece in ring.slices_ahead(0, usize::MAX) {
+            all.write_at(at, piece, MAX_CAPACITY);
+            at += piece.len();
+        }
+        all
+    }
+
+    /// Takes the first block out.
+    fn pop(&mut self) -> Option<BytesMut> {
+        let Block { data, held } = self.blocks.pop_front()?;
+        self.held -= held;
+        Some(data)
     }
 
     /// Drops the first `n` bytes of the blocks, no more than `len`.
-    fn consume_blocks(&mut self, n: usize) {
+    fn consume_blocks(&mut self, n: usize, spare: &mut SpareBlocks) {
+        self.chunks = false;
         self.len -= n;
         let mut left = n;
-        while left > 0
-            && let Some((front, held)) = self.full.front_mut()
-        {
-            if left < front.len() {
-                front.advance(left);
+        while let Some(Block { data, .. }) = self.blocks.front_mut() {
+            if left < data.len() {
+                data.advance(left);
                 return;
             }
-            left -= front.len();
-            self.held -= *held;
-            self.full.pop_front();
-        }
-        self.tail.advance(left);
-        self.tidy_tail();
-    }
-
-    /// An empty tail begins anew at its first byte, unless chunks share it. Without that, nothing is left of one that was used up.
-    fn tidy_tail(&mut self) {
-        if self.tail.is_empty() && !self.tail.try_reclaim(BLOCK) && self.tail.capacity() == 0 {
-            self.tail = BytesMut::new();
+            left -= data.len();
+            if let Some(block) = self.pop() {
+                spare.give(block);
+            }
         }
     }
 
-    fn consume(&mut self, n: usize) {
+    fn consume(&mut self, n: usize, spare: &mut SpareBlocks) {
         let of_blocks = n.min(self.len);
-        self.consume_blocks(of_blocks);
+        self.consume_blocks(of_blocks, spare);
         self.ring.consume(n - of_blocks);
     }
 
-    fn pop_slice(&mut self, out: &mut [u8]) -> usize {
+    fn pop_slice(&mut self, out: &mut [u8], spare: &mut SpareBlocks) -> usize {
         let mut at = 0;
-        for piece in self.full.iter().map(|(bytes, _)| &bytes[..]).chain([&self.tail[..]]) {
-            let n = piece.len().min(out.len() - at);
-            out[at..at + n].copy_from_slice(&piece[..n]);
+        for Block { data, .. } in &self.blocks {
+            let n = data.len().min(out.len() - at);
+            out[at..at + n].copy_from_slice(&data[..n]);
             at += n;
         }
-        self.consume_blocks(at);
+        self.consume_blocks(at, spare);
         at + self.ring.pop_slice(&mut out[at..])
     }
 
     fn pop_chunk(&mut self, max: usize) -> Option<Bytes> {
-        if self.len == 0 {
-            if self.ring.len() < BULK || self.ring.ahead() > 0 {
-                return copy_out(&mut self.ring, max);
-            }
+        self.chunks = true;
+        if self.blocks.is_empty() && self.ring.len() >= BULK && self.ring.ahead() == 0 && !self.ring.wraps() {
             self.detach_ring();
         }
-        let chunk = match self.full.front_mut() {
-            Some((front, _)) if front.len() > max => front.split_to(max),
-            Some(_) => {
-                let (front, held) = self.full.pop_front()?;
-                self.held -= held;
-                front
-            }
-            None => {
-                let chunk = self.tail.split_to(self.tail.len().min(max)).freeze();
-                if self.tail.capacity() == 0 {
-                    self.tail = BytesMut::new();
-                }
-                chunk
-            }
+        let chunk = match self.blocks.front_mut() {
+            None => return copy_out(&mut self.ring, max),
+            Some(Block { data, .. }) if data.len() > max => data.split_to(max),
+            Some(_) => self.pop()?,
         };
         self.len -= chunk.len();
-        Some(chunk)
+        Some(chunk.freeze())
     }
 
-    /// Makes the ring's memory blocks. Nothing is written ahead.
+    /// Makes the ring's memory a block. It does not wrap, and nothing is written ahead.
     fn detach_ring(&mut self) {
         let ring = core::mem::take(&mut self.ring);
         let held = ring.capacity();
-        let [first, second] = ring.into_chunks();
-        self.len += first.len() + second.len();
+        let [data, _] = ring.into_chunks();
+        self.len += data.len();
         self.held += held;
-        // The memory is free when the last of them is.
-        if second.is_empty() {
-            self.full.push_back((first, held));
-        } else {
-            self.full.push_back((first, 0));
-            self.full.push_back((second, held));
-        }
-    }
-
-    /// An empty tail can go, and so can a ring that is nearly empty.
-    fn has_spare(&self) -> bool {
-        self.ring.has_spare() || (self.tail.is_empty() && self.has_tail()) || self.len == 0
-    }
-
-    fn shrink(&mut self) {
-        self.ring.shrink();
-        if self.tail.is_empty() {
-            self.tail = BytesMut::new();
-        }
-        if self.full.is_empty() {
-            self.full = VecDeque::new();
-        }
+        // Nobody else has it, so it is not copied.
+        self.blocks.push_back(Block { data: data.into(), held });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK, BULK, RecvBuffer, Store, WORTH_A_BLOCK};
+    use super::{BLOCK, BULK, RecvBuffer, SpareBlocks, Store, WORTH_A_BLOCK};
+    use crate::pattern::Pattern;
     use crate::ring::ByteRing;
     use crate::wire::Payload;
     use bytes::Bytes;
@@ -433,13 +436,36 @@ mod tests {
         (start..start + len).map(|i| ((i as u32).wrapping_mul(2_654_435_761) >> 24) as u8).collect()
     }
 
+    /// Of a pattern.
+    static TABLE: [u8; 2 * 20_011] = {
+        let mut table = [0; 2 * 20_011];
+        let mut at = 0;
+        while at < table.len() {
+            table[at] = ((at % 20_011) % 251) as u8;
+            at += 1;
+        }
+        table
+    };
+
+    /// A buffer with blocks to take.
+    #[derive(Default)]
+    struct Bench {
+        spare: SpareBlocks,
+    }
+
+    impl Bench {
+        fn append(&mut self, buffer: &mut RecvBuffer, data: &[u8]) {
+            buffer.append(&Payload::from(data), PLENTY, &mut self.spare);
+        }
+    }
+
     /// A buffer whose reader has read much in chunks.
-    fn bulk() -> RecvBuffer {
+    fn read_in_chunks(bench: &mut Bench) -> RecvBuffer {
         let mut buffer = RecvBuffer::new();
-        buffer.append(&Payload::from(&pattern(0, BULK)[..]), PLENTY);
+        bench.append(&mut buffer, &pattern(0, BULK));
+        assert!(matches!(buffer.store, Store::Blocks(_)));
         let chunk = buffer.pop_chunk(usize::MAX);
         assert!(chunk.is_some_and(|chunk| chunk == pattern(0, BULK)));
-        assert!(matches!(buffer.store, Store::Blocks(_)));
         buffer
     }
 
@@ -450,10 +476,10 @@ mod tests {
 
     #[test]
     fn what_is_read_in_small_chunks_stays_in_a_ring() {
-        let mut buffer = RecvBuffer::new();
+        let (mut bench, mut buffer) = (Bench::default(), RecvBuffer::new());
         assert_eq!(buffer.pop_chunk(100), None);
         for round in 0..100 {
-            buffer.append(&Payload::from(&pattern(round, 1_000)[..]), PLENTY);
+            bench.append(&mut buffer, &pattern(round, 1_000));
             assert_eq!(buffer.pop_chunk(0), None);
             assert_eq!(buffer.pop_chunk(600).expect("600 bytes"), pattern(round, 600));
             assert_eq!(buffer.pop_chunk(600).expect("400 bytes"), pattern(round + 600, 400));
@@ -464,23 +490,27 @@ mod tests {
 
     #[test]
     fn what_waited_in_the_ring_is_not_copied() {
-        let mut buffer = RecvBuffer::new();
-        buffer.append(&Payload::from(&pattern(0, 100_000)[..]), PLENTY);
+        let (mut bench, mut buffer) = (Bench::default(), RecvBuffer::new());
+        for segment in 0..100 {
+            bench.append(&mut buffer, &pattern(segment * 1_000, 1_000));
+        }
         let there = buffer.peek()[0].as_ptr();
-        let chunk = buffer.pop_chunk(usize::MAX).expect("100,000 bytes");
-        assert_eq!((chunk.as_ptr(), chunk.len(), buffer.len()), (there, 100_000, 0));
+        let chunk = buffer.pop_chunk(40_000).expect("100,000 bytes");
+        assert_eq!((chunk.as_ptr(), chunk.len(), buffer.len()), (there, 40_000, 60_000));
+        assert_eq!(chunk, pattern(0, 40_000));
+        assert!(buffer.pop_chunk(usize::MAX).expect("60,000 bytes") == pattern(40_000, 60_000));
+        assert_eq!(buffer.usage(), (0, 0));
     }
 
     #[test]
     fn bulk_data_is_received_into_memory_that_chunks_share() {
-        let mut buffer = bulk();
-        let mut at = 0;
-        for _ in 0..5 {
-            buffer.append(&Payload::from(&pattern(at, 40_000)[..]), PLENTY);
-            at += 40_000;
+        let mut bench = Bench::default();
+        let mut buffer = read_in_chunks(&mut bench);
+        for at in (0..200_000).step_by(40_000) {
+            bench.append(&mut buffer, &pattern(at, 40_000));
         }
-        // Of the second block, 11,072 bytes were too little for what came.
-        assert_eq!((buffer.len(), buffer.usage()), (200_000, (211_072, 4 * BLOCK)));
+        let (used, capacity) = buffer.usage();
+        assert!(buffer.len() == 200_000 && used >= 200_000 && capacity <= 40_000 + 3 * BLOCK, "{capacity}");
         let (mut read, mut pieces) = (0, vec![]);
         while let Some(there) = Some(buffer.peek()[0].as_ptr()).filter(|_| buffer.len() > 0) {
             let chunk = buffer.pop_chunk(50_000).expect("data");
@@ -489,32 +519,67 @@ mod tests {
             read += chunk.len();
             pieces.push(chunk.len());
         }
-        assert_eq!((read, &pieces[..2]), (200_000, &[50_000, BLOCK - 50_000][..]));
-        assert!(buffer.has_spare());
+        assert_eq!((read, &pieces[..3]), (200_000, &[40_000, 50_000, BLOCK - 50_000][..]));
+        assert_eq!(buffer.usage(), (0, 0));
         buffer.shrink();
-        assert_eq!((buffer.memory(), buffer.has_spare()), (0, false));
+        assert_eq!((buffer.memory(), buffer.has_spare(), bench.spare.memory()), (0, false, 0));
     }
 
     #[test]
-    fn a_block_is_used_again_once_its_chunks_are_gone() {
-        let mut buffer = bulk();
-        let mut places: Vec<*const u8> = vec![];
-        for round in 0..10 {
-            buffer.append(&Payload::from(&pattern(round, 60_000)[..]), PLENTY);
-            let chunk = buffer.pop_chunk(usize::MAX).expect("60,000 bytes");
-            assert_eq!(chunk, pattern(round, 60_000));
-            places.push(chunk.as_ptr());
+    fn connections_that_are_read_by_copy_use_the_same_block_by_turns() {
+        let mut bench = Bench::default();
+        let mut buffers = [(); 10].map(|()| RecvBuffer::new());
+        let mut out = vec![0; BLOCK];
+        let mut places = vec![];
+        for round in 0..50 {
+            let buffer = &mut buffers[round % 10];
+            bench.append(buffer, &pattern(round, 60_000));
+            places.push(buffer.peek()[0].as_ptr());
+            if round % 2 == 0 {
+                assert_eq!(buffer.pop_slice(&mut out, &mut bench.spare), 60_000);
+                assert_eq!(out[..60_000], pattern(round, 60_000));
+            } else {
+                buffer.consume(59_999, &mut bench.spare);
+                assert_eq!(buffer.peek().concat(), pattern(round + 59_999, 1));
+                buffer.consume(1, &mut bench.spare);
+            }
+            assert_eq!(buffer.usage(), (0, 0));
         }
         assert!(places.iter().all(|place| *place == places[0]), "{places:?}");
+        assert!(bench.spare.memory() < 2 * BLOCK);
+    }
+
+    #[test]
+    fn a_block_is_not_held_for_little_of_it() {
+        for read in [48_999, 49_000, 59_999] {
+            let (mut bench, mut buffer) = (Bench::default(), RecvBuffer::new());
+            bench.append(&mut buffer, &pattern(0, 60_000));
+            buffer.write_at(10, &pattern(60_010, 5));
+            buffer.consume(read, &mut bench.spare);
+            let is_little = 60_000 - read <= BLOCK / 4;
+            assert_eq!(buffer.has_spare(), is_little);
+            buffer.shrink();
+            assert_eq!((matches!(buffer.store, Store::Ring(_)), buffer.has_spare()), (is_little, false));
+            assert_eq!((buffer.len(), buffer.ahead()), (60_000 - read, 15));
+            buffer.write_at(0, &pattern(60_000, 10));
+            buffer.commit(15);
+            let mut out = vec![0; BLOCK];
+            let n = buffer.pop_slice(&mut out, &mut bench.spare);
+            assert!(out[..n] == pattern(read, 60_015 - read));
+        }
     }
 
     #[test]
     fn little_data_and_little_memory_stay_in_the_ring() {
-        let mut buffer = bulk();
-        buffer.append(&Payload::from(&pattern(0, WORTH_A_BLOCK - 1)[..]), PLENTY);
+        let mut bench = Bench::default();
+        let mut buffer = read_in_chunks(&mut bench);
+        bench.append(&mut buffer, &pattern(0, WORTH_A_BLOCK - 1));
         assert!(buffer.memory() < 2 * WORTH_A_BLOCK, "{}", buffer.memory());
-        let mut buffer = bulk();
-        buffer.append(&Payload::from(&pattern(0, 20_000)[..]), 100_000);
+        let mut buffer = RecvBuffer::new();
+        bench.append(&mut buffer, &pattern(0, BULK - 1));
+        assert!(matches!(buffer.store, Store::Ring(_)));
+        let mut buffer = RecvBuffer::new();
+        buffer.append(&Payload::from(&pattern(0, 20_000)[..]), 100_000, &mut bench.spare);
         assert_eq!(buffer.usage(), (20_000, 32_768));
     }
 
@@ -547,7 +612,7 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_like_a_queue_with_holes(ops in prop::collection::vec(op(), 1..80)) {
-            let mut buffer = RecvBuffer::new();
+            let (mut buffer, mut spare) = (RecvBuffer::new(), SpareBlocks::default());
             let (mut model, mut ahead): (Vec<u8>, Vec<Option<u8>>) = (vec![], vec![]);
             let mut made = 0;
             let mut kept: Vec<(Bytes, Vec<u8>)> = vec![];
@@ -558,7 +623,7 @@ mod tests {
                         made += n;
                         let (first, second) = data.split_at(n / 3);
                         let payload = Payload::from([first, second]);
-                        buffer.append(&payload, if plenty { PLENTY } else { 4_096 });
+                        buffer.append(&payload, if plenty { PLENTY } else { 4_096 }, &mut spare);
                         model.extend_from_slice(&data);
                     }
                     Op::Append(..) => {}
@@ -594,12 +659,12 @@ mod tests {
                     }
                     Op::Copy(n) => {
                         let mut out = vec![0; n];
-                        let copied = buffer.pop_slice(&mut out);
+                        let copied = buffer.pop_slice(&mut out, &mut spare);
                         prop_assert_eq!(copied, n.min(model.len()));
                         prop_assert!(model.drain(..copied).eq(out[..copied].iter().copied()));
                     }
                     Op::Consume(n) => {
-                        buffer.consume(n);
+                        buffer.consume(n, &mut spare);
                         model.drain(..n.min(model.len()));
                     }
                     Op::Shrink => {
@@ -624,6 +689,91 @@ mod tests {
             prop_assert!(rest == model);
             buffer.clear();
             prop_assert_eq!(buffer.memory(), 0);
+        }
+
+        #[test]
+        fn a_pattern_makes_no_difference(ops in prop::collection::vec((op(), 0..20u8), 1..80)) {
+            let expected = Pattern::new(&TABLE).expect("a table");
+            let mut buffers = [(); 2].map(|()| (RecvBuffer::new(), SpareBlocks::default()));
+            buffers[1].0.expect(expected);
+            let (mut end, mut ahead): (usize, Vec<bool>) = (0, vec![]);
+            for (op, luck) in ops {
+                // What is in the stream from there on, but seldom one octet is another.
+                let stream = |from: usize, len: usize| {
+                    let mut data = vec![0; len];
+                    expected.fill(from % expected.period(), &mut data);
+                    if let (Some(octet), 0) = (data.last_mut(), luck) {
+                        *octet ^= 1;
+                    }
+                    data
+                };
+                let mut seen = buffers.each_mut().map(|(buffer, spare)| match op {
+                    Op::Append(n, plenty) if ahead.is_empty() => {
+                        let data = stream(end, n);
+                        buffer.append(&Payload::from(&data[..]), if plenty { PLENTY } else { 4_096 }, spare);
+                        vec![]
+                    }
+                    Op::Append(..) => vec![],
+                    Op::WriteAhead(at, n) => {
+                        buffer.write_at(at, &stream(end + at, n));
+                        vec![]
+                    }
+                    Op::FillHole => {
+                        let hole = ahead.iter().take_while(|is_there| !**is_there).count();
+                        let full = ahead[hole..].iter().take_while(|is_there| **is_there).count();
+                        buffer.write_at(0, &stream(end, hole));
+                        buffer.commit(hole + full);
+                        vec![]
+                    }
+                    Op::ForgetAhead => {
+                        buffer.hold();
+                        let there = buffer.slices_ahead(0, usize::MAX).concat();
+                        buffer.forget_ahead();
+                        // What is in holes is not specified.
+                        ahead.iter().zip(there).filter(|(is_there, _)| **is_there).map(|(_, octet)| octet).collect()
+                    }
+                    Op::Chunk(max) => buffer.pop_chunk(max).unwrap_or_default().to_vec(),
+                    Op::Copy(n) => {
+                        let mut out = vec![0; n];
+                        let copied = buffer.pop_slice(&mut out, spare);
+                        out.truncate(copied);
+                        out
+                    }
+                    Op::Consume(n) => {
+                        buffer.consume(n, spare);
+                        vec![]
+                    }
+                    Op::Shrink => {
+                        buffer.shrink();
+                        vec![]
+                    }
+                });
+                match op {
+                    Op::Append(n, _) if ahead.is_empty() => end += n,
+                    Op::WriteAhead(at, n) => {
+                        ahead.resize(ahead.len().max(at + n), false);
+                        ahead[at..at + n].fill(true);
+                    }
+                    Op::FillHole => {
+                        let hole = ahead.iter().take_while(|is_there| !**is_there).count();
+                        ahead.drain(..hole);
+                        let full = ahead.iter().take_while(|is_there| **is_there).count();
+                        ahead.drain(..full);
+                        end += hole + full;
+                    }
+                    Op::ForgetAhead => ahead.clear(),
+                    _ => {}
+                }
+                for (seen, (buffer, _)) in seen.iter_mut().zip(&buffers) {
+                    seen.extend_from_slice(&buffer.peek().concat());
+                }
+                prop_assert!(seen[0] == seen[1]);
+                let [plain, drawn] = buffers.each_ref().map(|(buffer, spare)| {
+                    let sizes = (buffer.len(), buffer.ahead(), buffer.usage());
+                    (sizes, buffer.memory(), buffer.has_spare(), spare.memory())
+                });
+                prop_assert_eq!(plain, drawn);
+            }
         }
     }
 }

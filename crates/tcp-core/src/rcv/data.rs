@@ -142,7 +142,7 @@ impl Receiver {
             return self.take_other(ctx, config, seg, len);
         }
         ctx.counters.tcp_hp_hits += 1;
-        self.append(config, &seg.payload);
+        self.append(ctx, config, &seg.payload);
         self.take_in_order(ctx, config, seg, len, 1);
         DataOutcome { readable: true, fin: false }
     }
@@ -175,13 +175,13 @@ impl Receiver {
         let left = self.window().saturating_sub(bytes);
         if left >= self.window.quota(u32::from(self.rmss)) && self.acks.takes_runs() {
             for (payload, _) in run.segments_data() {
-                self.append(config, &payload);
+                self.append(ctx, config, &payload);
             }
             let merged = Incoming { segments, psh: run.psh(), ..*first };
             self.take_in_order(ctx, config, &merged, bytes, segments);
         } else {
             for (payload, psh) in run.segments_data() {
-                self.append(config, &payload);
+                self.append(ctx, config, &payload);
                 let seg = Incoming { seq: self.rcv_nxt, payload, psh, ..*first };
                 self.take_in_order(ctx, config, &seg, payload.len() as u32, 1);
             }
@@ -191,8 +191,8 @@ impl Receiver {
 
     /// Stores the next data in order.
     #[inline]
-    fn append(&mut self, config: &ConnConfig, payload: &Payload<'_>) {
-        self.buf.append(payload, self.granted(config));
+    fn append(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, payload: &Payload<'_>) {
+        self.buf.append(payload, self.granted(config), &mut ctx.budget.spare);
     }
 
     /// `len` bytes of `packets` packets are next in order, and stored.

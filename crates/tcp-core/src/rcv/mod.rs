@@ -338,7 +338,7 @@ impl Receiver {
 
     /// Moves received data into `out` and returns the number of bytes.
     pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &mut [u8]) -> usize {
-        let read = self.buf.pop_slice(out);
+        let read = self.buf.pop_slice(out, &mut ctx.budget.spare);
         self.on_read(ctx, config, read);
         read
     }
@@ -346,7 +346,7 @@ impl Receiver {
     /// Frees up to `n` received bytes.
     pub(crate) fn consume(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, n: usize) {
         let read = n.min(self.buf.len());
-        self.buf.consume(read);
+        self.buf.consume(read, &mut ctx.budget.spare);
         self.on_read(ctx, config, read);
     }
 
