@@ -224,6 +224,35 @@ impl Default for EndpointConfig {
     }
 }
 
+impl EndpointConfig {
+    /// The settings of one of `shards` endpoints of a host, whose limits together are these. Numbers of records, memory, and what may be
+    /// sent per second are divided, rounded up; what [the first one](crate::steering::Steering::shard_for) alone has (UDP, pings, fragments) is not.
+    #[must_use]
+    pub fn share(&self, shards: usize) -> Self {
+        let shards = shards.max(1) as u64;
+        let part = |limit: u32| u64::from(limit).div_ceil(shards) as u32;
+        // A table has sets of four.
+        let table = |entries: u32| part(entries).next_multiple_of(4);
+        Self {
+            max_connections: part(self.max_connections),
+            max_half_open: part(self.max_half_open),
+            half_open_per_source: part(self.half_open_per_source),
+            max_held_syns: part(self.max_held_syns),
+            held_syns_per_source: part(self.held_syns_per_source),
+            max_orphans: part(self.max_orphans),
+            max_time_wait: part(self.max_time_wait),
+            max_memory: self.max_memory.map(|bytes| bytes.div_ceil(shards)),
+            max_path_entries: table(self.max_path_entries),
+            fast_open_queue: part(self.fast_open_queue),
+            max_fast_open_entries: table(self.max_fast_open_entries),
+            challenge_acks_per_second: part(self.challenge_acks_per_second),
+            resets_per_second: part(self.resets_per_second),
+            icmp_errors_per_second: part(self.icmp_errors_per_second),
+            ..self.clone()
+        }
+    }
+}
+
 /// Size of a packet on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pricing {
@@ -570,6 +599,13 @@ impl Default for AcceptConfig {
 }
 
 impl AcceptConfig {
+    /// The settings of a listener of one of `shards` endpoints of a host, whose limits together are these, rounded up.
+    #[must_use]
+    pub fn share(&self, shards: usize) -> Self {
+        let part = |limit: u32| u64::from(limit).div_ceil(shards.max(1) as u64) as u32;
+        Self { backlog: part(self.backlog), max_held_syns: part(self.max_held_syns), ..self.clone() }
+    }
+
     /// The defaults, with the given settings for accepted connections.
     #[must_use]
     pub fn new(conn: Arc<ConnConfig>) -> Self {

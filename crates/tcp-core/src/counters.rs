@@ -20,6 +20,11 @@ macro_rules! counters {
             pub const DESCRIPTIONS: &'static [Description] =
                 &[$(Description { field: stringify!($field), name: $name, meaning: $doc }),*];
 
+            /// Adds the counters of another endpoint of the same host.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$field = self.$field.saturating_add(other.$field);)*
+            }
+
             /// Name and value of each counter, in a fixed order.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
                 [$(($name, self.$field)),*].into_iter()

@@ -24,6 +24,19 @@ impl ConnId {
         self.index as usize
     }
 
+    /// The handle, which one of `shards` endpoints of a host has issued, as one that is unique among them. Its index is as dense.
+    #[must_use]
+    pub const fn of_shard(self, shard: usize, shards: usize) -> Self {
+        Self { index: self.index.wrapping_mul(shards as u32).wrapping_add(shard as u32), ..self }
+    }
+
+    /// The endpoint that has issued a handle made by [`of_shard`](Self::of_shard), and its own handle. `shards` is at least 1.
+    #[must_use]
+    pub const fn in_shard(self, shards: usize) -> (usize, Self) {
+        let shards = if shards == 0 { 1 } else { shards as u32 };
+        ((self.index % shards) as usize, Self { index: self.index / shards, ..self })
+    }
+
     /// How many connections had this index before: with it, the handle is unique within its endpoint.
     #[must_use]
     pub const fn generation(self) -> u32 {

@@ -32,8 +32,9 @@ pub mod units;
 mod window_use;
 pub mod wire;
 
-// Quantities in text.
+// Quantities in text, and which of several endpoints a packet is for.
 pub mod quantity;
+pub mod steering;
 
 // What leaves, as drivers and schedulers see it, and why what came was dropped.
 mod drop_reason;

@@ -53,7 +53,10 @@ impl Endpoint {
                 self.observe.counters.ip_reasm_oks += 1;
                 // Its fragments count as received. A second caller of what `ingest` calls would keep it from being inlined there.
                 self.observe.counters.ip_in_receives -= 1;
-                self.ingest(now, RxPacket::new(&octets))
+                match self.give_back(&octets) {
+                    Some(given) => given,
+                    None => self.ingest(now, RxPacket::new(&octets)),
+                }
             }
         }
     }

@@ -17,6 +17,7 @@
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
 //! | `memory.rs` | the memory budget: what is charged, and who goes if it is used up |
+//! | `shard.rs` | one endpoint of several of a host |
 //! | `mtu.rs` | the MTU of the device has changed |
 //! | `fast_open.rs`, `fast_open_cookies.rs` | TCP Fast Open on both sides: who may, and the server's cookies |
 //! | `address_table.rs` | what is known by destination: what paths carry, and fast open cookies |
@@ -62,6 +63,7 @@ mod rng;
 mod send_trace;
 mod service;
 mod settings;
+mod shard;
 mod shares;
 mod slots;
 mod stray;
@@ -113,6 +115,7 @@ use packets::Packets;
 use ports::PortSelector;
 use reassembly::Reassembly;
 use rng::Keys;
+use shard::Shard;
 use slots::{Flags, Slots};
 use syn_cache::SynCache;
 use syn_cookies::SynCookies;
@@ -152,6 +155,8 @@ pub struct Endpoint {
     /// Packets for the program.
     packets: Packets,
     paths: PathCache,
+    /// Present if it is one of several endpoints of its host.
+    shard: Option<Box<Shard>>,
     /// Connections with events for the application. [`Flags::EVENTS`] marks those in this queue.
     events: VecDeque<u32>,
     /// Connections touched since they were last settled. [`Flags::TOUCHED`] marks those in this list.
@@ -232,6 +237,7 @@ impl Endpoint {
             reassembly: Reassembly::new(keys.reassembly),
             packets: Packets::default(),
             paths: PathCache::new(keys.paths),
+            shard: None,
             events: VecDeque::new(),
             touched: Vec::new(),
             unsettled: true,

@@ -7,6 +7,7 @@ use super::held_syns::HeldSyns;
 use super::ingest::is_unicast;
 use super::memory::takes_connection;
 use super::ports::PortUsage;
+use super::shard::Shard;
 use super::slots::Slots;
 use super::syn_cache::SynCache;
 use super::time_wait_table::TimeWaitTable;
@@ -91,8 +92,12 @@ impl Endpoint {
             _ => {
                 let at = |port| FourTuple::new(SocketAddr::new(address, port), to.remote);
                 let mut probes = 0;
-                let most = self.config.max_port_probes;
+                let shard = self.shard.as_deref();
+                let most = self.config.max_port_probes.saturating_mul(shard.map_or(1, Shard::dilution));
                 let port = self.ports.select(address, to.remote, most, |port| {
+                    if shard.is_some_and(|shard| !shard.owns(to.remote, port)) {
+                        return PortUsage::Taken;
+                    }
                     probes += 1;
                     taken.usage(now, &at(port))
                 });

@@ -142,6 +142,12 @@ pub struct Quoted {
 }
 
 impl Quoted {
+    /// Of a packet that begins with its IP header.
+    pub(crate) fn of(quote: &[u8]) -> Option<Self> {
+        let version = if quote.first()? >> 4 == 4 { IpVersion::V4 } else { IpVersion::V6 };
+        Self::parse(version, quote)
+    }
+
     fn parse(version: IpVersion, quote: &[u8]) -> Option<Self> {
         let (src, dst, protocol, transport) = match (version, *quote.first()? >> 4) {
             (IpVersion::V4, 4) => ipv4::parse_quoted(quote)?,

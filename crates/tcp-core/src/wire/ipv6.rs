@@ -88,7 +88,7 @@ pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> 
 
 /// Skips hop-by-hop options, routing, destination options and atomic fragments: the protocol number and
 /// offset of the first other header. `head` starts with the fixed header and ends where the packet does.
-pub(super) fn skip_extensions(next_header: u8, head: &[u8]) -> Result<(u8, usize), WireError> {
+pub(crate) fn skip_extensions(next_header: u8, head: &[u8]) -> Result<(u8, usize), WireError> {
     skip_from(next_header, head, HEADER_LEN)
 }
 

@@ -35,7 +35,7 @@ pub use icmp::{
 };
 pub(crate) use ipv4::MIN_MTU;
 pub use ipv6::MAX_EXTENSION_HEADERS;
-pub(crate) use ipv6::MIN_MTU_V6;
+pub(crate) use ipv6::{MIN_MTU_V6, skip_extensions};
 pub use options::{
     MAX_OPTIONS_LEN, OptionIter, SackBlocks, TcpOption, TcpOptions, Timestamps, emit_option_list,
 };

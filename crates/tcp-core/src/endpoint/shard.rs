@@ -1,0 +1,60 @@
+//! One endpoint of several of a host: each has its part of the connections.
+//!
+//! The driver gives each endpoint the packets that [`Steering`] says are its own. The endpoint chooses local ports so that it owns the
+//! connections that it opens. What has come in fragments it can tell only when it is put together, so it gives it back then.
+
+use super::{Endpoint, Ingested};
+use crate::steering::Steering;
+use crate::wire::RxPacket;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use core::net::SocketAddr;
+
+/// Maximum number of packets that wait to be given back; the driver takes them after each batch.
+const MOST_FOREIGN: usize = 64;
+
+/// Which of the host's endpoints this is.
+#[derive(Debug)]
+pub(super) struct Shard {
+    steering: Steering,
+    index: usize,
+    /// Packets of others that came in fragments.
+    foreign: VecDeque<Box<[u8]>>,
+}
+
+impl Shard {
+    /// The connection would be this endpoint's.
+    pub(super) fn owns(&self, remote: SocketAddr, local: u16) -> bool {
+        self.steering.shard_of(remote, local) == self.index
+    }
+
+    /// How many ports have to be tried on average to find an own one.
+    pub(super) fn dilution(&self) -> u32 {
+        self.steering.shards() as u32
+    }
+}
+
+impl Endpoint {
+    /// Makes this the endpoint number `index` of the host whose connections `steering` spreads. All of them need the same addresses, and the same
+    /// seed: then they choose initial sequence numbers, and accept fast open cookies, as one host. Before the first connection.
+    pub fn join(&mut self, steering: Steering, index: usize) {
+        self.shard = Some(Box::new(Shard { steering, index, foreign: VecDeque::new() }));
+    }
+
+    /// The next packet that came in fragments and belongs to another endpoint of the host.
+    pub fn next_foreign(&mut self) -> Option<Box<[u8]>> {
+        self.shard.as_deref_mut()?.foreign.pop_front()
+    }
+
+    /// Keeps a packet for its owner, if that is another endpoint.
+    pub(super) fn give_back(&mut self, packet: &[u8]) -> Option<Ingested> {
+        let shard = self.shard.as_deref_mut()?;
+        if shard.steering.shard_for(&RxPacket::new(packet)) == shard.index {
+            return None;
+        }
+        if shard.foreign.len() < MOST_FOREIGN {
+            shard.foreign.push_back(packet.into());
+        }
+        Some(Ingested::Handled)
+    }
+}
