@@ -3,8 +3,9 @@
 use crate::incoming::{HeldSyn, Incoming};
 use crate::stack::Stack;
 use crate::stack::shard::Anchor;
+use crate::stack::state::accepting::AcceptQueue;
 use crate::stream::{TcpStream, ttl_of};
-use ackline_tcp_core::{ConnId, Duration, ListenOn, ListenerId};
+use ackline_tcp_core::{AcceptConfig, ConnId, Duration, EndpointConfig, ListenOn, ListenerId};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
@@ -19,18 +20,70 @@ use tokio::task::coop::{consume_budget, poll_proceed};
 /// Its methods are those of [`tokio::net::TcpListener`], and more; [what differs](crate#parity-with-tokionet).
 #[derive(Debug)]
 pub struct TcpListener {
-    shard: Arc<Anchor>,
-    id: ListenerId,
+    parts: Parts,
     on: ListenOn,
-    /// Notified of each queued connection, and of the end.
-    arrivals: Arc<Notify>,
     /// The linger time of accepted connections.
     linger: Option<Duration>,
 }
 
+/// A listener's parts on the shards of its stack. Dropping it stops listening.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    /// At least one.
+    parts: Vec<(Arc<Anchor>, ListenerId)>,
+    /// The connections of all of them.
+    queue: Arc<AcceptQueue>,
+}
+
+impl Parts {
+    pub(crate) const fn new(queue: Arc<AcceptQueue>) -> Self {
+        Self { parts: Vec::new(), queue }
+    }
+
+    pub(crate) fn add(&mut self, shard: Arc<Anchor>, id: ListenerId) {
+        self.parts.push((shard, id));
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Fails if all parts have ended, with the error of the first.
+    fn check(&self) -> io::Result<()> {
+        let mut ends = self.parts.iter().map(|(shard, id)| shard.lock().check_listener(*id));
+        let first = ends.next().unwrap_or(Ok(()));
+        if first.is_ok() || ends.any(|end| end.is_ok()) { Ok(()) } else { first }
+    }
+
+    /// The shard with this number.
+    fn shard(&self, index: usize) -> Option<&Arc<Anchor>> {
+        self.parts.iter().map(|(shard, _)| shard).find(|shard| shard.index == index)
+    }
+
+    /// Calls `act` with the settings of each part, and returns what the first one gave.
+    fn settings<R>(&self, mut act: impl FnMut(&mut AcceptConfig, &EndpointConfig) -> R) -> io::Result<R> {
+        let mut outcome = None;
+        for (shard, id) in &self.parts {
+            let mut state = shard.lock();
+            let host = state.endpoint.config().clone();
+            let given = state.accept_config(*id).map(|accept| act(accept, &host));
+            outcome = outcome.or(Some(given));
+        }
+        outcome.unwrap_or_else(|| Err(crate::io_error::gone()))
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        for (shard, id) in &self.parts {
+            shard.act(|state, now, _| state.unlisten(now, *id));
+        }
+    }
+}
+
 impl TcpListener {
-    pub(crate) fn new(shard: Arc<Anchor>, id: ListenerId, on: ListenOn, arrivals: Arc<Notify>) -> Self {
-        Self { shard, id, on, arrivals, linger: None }
+    pub(crate) const fn new(parts: Parts, on: ListenOn) -> Self {
+        Self { parts, on, linger: None }
     }
 
     /// Makes accepted connections [linger](TcpStream::set_linger) for that long.
@@ -81,9 +134,7 @@ impl TcpListener {
     /// # Errors
     /// `NotConnected` once the stack shuts down.
     pub fn ttl(&self) -> io::Result<u32> {
-        let mut state = self.shard.lock();
-        let own = state.accept_config(self.id)?.conn.ttl;
-        Ok(own.unwrap_or(state.endpoint.config().default_ttl).into())
+        self.parts.settings(|accept, host| accept.conn.ttl.unwrap_or(host.default_ttl).into())
     }
 
     /// Sets the hop limit of connections accepted from now on, 1 to 255.
@@ -92,8 +143,7 @@ impl TcpListener {
     /// `InvalidInput` for another number; `NotConnected` once the stack shuts down.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         let ttl = ttl_of(ttl)?;
-        Arc::make_mut(&mut self.shard.lock().accept_config(self.id)?.conn).ttl = Some(ttl);
-        Ok(())
+        self.parts.settings(|accept, _| Arc::make_mut(&mut accept.conn).ttl = Some(ttl))
     }
 
     /// Waits for the next established connection, or one that [fast open](crate::TcpSocket::set_fast_open) accepts with its
@@ -111,11 +161,11 @@ impl TcpListener {
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         consume_budget().await;
         loop {
-            let mut arrival = pin!(self.arrivals.notified());
+            let mut arrival = pin!(self.arrivals().notified());
             // Registered before checking the queue, so that no arrival in between is missed.
             arrival.as_mut().enable();
-            while let Some(id) = self.next(None)? {
-                if let Some(accepted) = self.take(id) {
+            while let Some(next) = self.next(None)? {
+                if let Some(accepted) = self.take(next) {
                     return Ok(accepted);
                 }
             }
@@ -131,8 +181,8 @@ impl TcpListener {
         let budget = ready!(poll_proceed(cx));
         let outcome = loop {
             match self.next(Some(cx)) {
-                Ok(Some(id)) => {
-                    if let Some(accepted) = self.take(id) {
+                Ok(Some(next)) => {
+                    if let Some(accepted) = self.take(next) {
                         break Ok(accepted);
                     }
                 }
@@ -185,45 +235,50 @@ impl TcpListener {
     /// # Errors
     /// `NetworkDown` if the device is gone, `NotConnected` once the stack shuts down.
     pub fn incoming(self) -> io::Result<Incoming> {
-        self.shard.lock().hold_syns(self.id)?;
+        for (shard, id) in &self.parts.parts {
+            shard.lock().hold_syns(*id)?;
+        }
         Ok(Incoming::new(self))
     }
 
     /// Notified of what arrives.
     pub(crate) fn arrivals(&self) -> &Notify {
-        &self.arrivals
+        &self.parts.queue.arrivals
     }
 
     /// The next held SYN; if there is none, registers the current task.
     pub(crate) fn next_syn(&self, cx: Option<&Context<'_>>) -> io::Result<Option<HeldSyn>> {
-        let next = self.shard.lock().next_syn(self.id, cx.map(Context::waker))?;
-        Ok(next.map(|next| HeldSyn::new(self.shard.clone(), next, self.linger)))
+        let mut failed = Ok(());
+        let mut alive = false;
+        for (shard, id) in &self.parts.parts {
+            match shard.lock().next_syn(*id, cx.map(Context::waker)) {
+                Ok(Some(next)) => return Ok(Some(HeldSyn::new(shard.clone(), next, self.linger))),
+                Ok(None) => alive = true,
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        if alive { Ok(None) } else { failed.map(|()| None) }
     }
 
     /// The next queued connection; if there is none, registers the current task.
-    fn next(&self, cx: Option<&Context<'_>>) -> io::Result<Option<ConnId>> {
-        let mut state = self.shard.lock();
-        let next = state.accept(self.id)?;
-        if let (None, Some(cx)) = (next, cx) {
-            state.await_arrival(self.id, cx.waker());
+    fn next(&self, cx: Option<&Context<'_>>) -> io::Result<Option<(usize, ConnId)>> {
+        // An end that the check misses wakes the task.
+        let next = self.parts.queue.pop(cx.map(Context::waker));
+        if next.is_none() {
+            self.parts.check()?;
         }
         Ok(next)
     }
 
     /// Accepts the connection in the core, too, which frees its place in the backlog. `None` if it is gone.
-    fn take(&self, id: ConnId) -> Option<(TcpStream, SocketAddr)> {
-        let stream = TcpStream::new(self.shard.clone(), id).ok()?;
+    fn take(&self, (shard, id): (usize, ConnId)) -> Option<(TcpStream, SocketAddr)> {
+        let shard = self.parts.shard(shard)?;
+        let stream = TcpStream::new(shard.clone(), id).ok()?;
         if self.linger.is_some() {
-            self.shard.lock().set_linger(id, self.linger);
+            shard.lock().set_linger(id, self.linger);
         }
         let (_, peer) = stream.addresses();
         Some((stream, peer))
-    }
-}
-
-impl Drop for TcpListener {
-    fn drop(&mut self) {
-        self.shard.act(|state, now, _| state.unlisten(now, self.id));
     }
 }
 

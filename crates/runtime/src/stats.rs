@@ -125,6 +125,13 @@ pub struct Stats {
     pub rx_super_packets: u64,
     /// Sent packets that the device segments (TSO).
     pub tx_super_packets: u64,
+    /// Packets that came to the queue of another [shard](crate::stack::Builder::shards) than their own, and were handed over. Zero with one
+    /// shard.
+    pub handed_over: u64,
+    /// Packets that shards have taken from others: as many, once all have been taken.
+    pub taken_over: u64,
+    /// Packets handed over and dropped, because their shard did not keep up or had stopped.
+    pub handover_drops: u64,
     /// Connections, in any state; without those in `half_open` and `time_wait`.
     pub connections: usize,
     /// Connections of listeners whose SYN-ACK is not acknowledged yet, each a record of at most 128 bytes.
@@ -165,6 +172,90 @@ pub struct Stats {
     pub device: DeviceStats,
     /// The core's counters.
     pub counters: Counters,
+}
+
+impl Distribution {
+    /// Adds the values of another one.
+    fn add(&mut self, other: &Self) {
+        // Both have the same bounds.
+        let _ = self.histogram.add(&other.histogram);
+    }
+}
+
+impl Stats {
+    /// Adds the measurements of another shard of the same stack.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self {
+            departure_lateness,
+            timer_lateness,
+            departure_gaps,
+            data_gaps,
+            awake,
+            wakes_early_by,
+            driver_runs,
+            timer_expiries,
+            device_drops,
+            turn_waits,
+            device_backlogs,
+            rx_super_packets,
+            tx_super_packets,
+            handed_over,
+            taken_over,
+            handover_drops,
+            connections,
+            half_open,
+            held_syns,
+            fast_open_pending,
+            fast_open_entries,
+            orphans,
+            time_wait,
+            memory,
+            max_memory,
+            memory_pressure,
+            path_entries,
+            incomplete_packets,
+            udp_sockets,
+            udp_flows,
+            mtu,
+            egress,
+            device,
+            counters,
+        } = other;
+        self.departure_lateness.add(departure_lateness);
+        self.timer_lateness.add(timer_lateness);
+        self.departure_gaps.add(departure_gaps);
+        self.data_gaps.add(data_gaps);
+        self.awake = self.awake.saturating_add(*awake);
+        self.wakes_early_by = self.wakes_early_by.max(*wakes_early_by);
+        self.driver_runs += driver_runs;
+        self.timer_expiries += timer_expiries;
+        self.device_drops += device_drops;
+        self.turn_waits += turn_waits;
+        self.device_backlogs += device_backlogs;
+        self.rx_super_packets += rx_super_packets;
+        self.tx_super_packets += tx_super_packets;
+        self.handed_over += handed_over;
+        self.taken_over += taken_over;
+        self.handover_drops += handover_drops;
+        self.connections += connections;
+        self.half_open += half_open;
+        self.held_syns += held_syns;
+        self.fast_open_pending += fast_open_pending;
+        self.fast_open_entries += fast_open_entries;
+        self.orphans += orphans;
+        self.time_wait += time_wait;
+        self.memory += memory;
+        self.max_memory = self.max_memory.zip(*max_memory).map(|(own, other)| own.saturating_add(other));
+        self.memory_pressure |= memory_pressure;
+        self.path_entries += path_entries;
+        self.incomplete_packets += incomplete_packets;
+        self.udp_sockets += udp_sockets;
+        self.udp_flows += udp_flows;
+        self.mtu = self.mtu.min(*mtu);
+        self.egress.add(egress);
+        self.device.add(device);
+        self.counters.add(counters);
+    }
 }
 
 /// The running values behind [`Stats`].

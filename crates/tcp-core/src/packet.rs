@@ -29,6 +29,12 @@ pub struct TxPacket<'a> {
 }
 
 impl TxPacket<'_> {
+    /// The same packet, as one of another handle's connection.
+    #[must_use]
+    pub const fn of_conn(&self, conn: Option<ConnId>) -> Self {
+        Self { conn, ..*self }
+    }
+
     /// IP bytes: headers and payload. For a super-packet this counts one header.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -164,7 +164,8 @@ fn folded(address: Ipv6Addr) -> u32 {
 mod tests {
     use super::*;
     use crate::wire::{
-        HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpHeader, TxChecksumMode, Unreachable, emit_icmp, emit_tcp,
+        HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpHeader, TxChecksumMode, Unreachable, emit_icmp,
+        emit_tcp,
     };
     use core::net::Ipv4Addr;
     use std::vec::Vec;

@@ -2,6 +2,7 @@
 
 use ackline::core::quantity::{Malformed, RATE, SECOND, SIZE, TIME, parse_amount, parse_rate};
 use ackline::runtime::MacAddress;
+use ackline::runtime::stack::Shards;
 use ipnet::IpNet;
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -55,6 +56,11 @@ pub(crate) fn limit(text: &str) -> Result<Limit, String> {
         return Ok(Limit::Off);
     }
     time(text).map(Limit::After).map_err(|why| format!("{why}; or off"))
+}
+
+/// A number of shards, or `auto`.
+pub(crate) fn shards(text: &str) -> Result<Shards, String> {
+    text.parse().map_err(|error: std::io::Error| error.to_string())
 }
 
 /// A rate as the shaper takes it; as written.

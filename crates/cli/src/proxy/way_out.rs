@@ -7,12 +7,14 @@ use crate::program::INTERFACE;
 use crate::settings::Settings;
 use crate::tunnel::{PROBES, PortsFor, Tunnel};
 use ackline::runtime::Stack;
+use ackline::runtime::stack::Shards;
 
 /// The stack's place, as far as that can be told without touching the system; `None`: the kernel's sockets.
 pub(super) fn plan(args: &ProxyArgs) -> Result<Option<Tunnel>, Failure> {
     let OutArgs { out_dev, out_local, out_gateway, out_mac } = &args.out;
     let Some(dev) = out_dev else { return Ok(None) };
     let tunnel = TunnelArgs {
+        shards: Shards::One,
         tun: INTERFACE.to_owned(),
         dev: Some(dev.clone()),
         socket: None,

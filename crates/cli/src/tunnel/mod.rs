@@ -15,6 +15,7 @@ use crate::settings::Settings;
 use ackline::core::config::KeepAlive;
 use ackline::core::{ConnConfig, Duration as CoreDuration};
 use ackline::runtime::stack::Builder;
+use ackline::runtime::stack::Shards;
 use ackline::runtime::{Device, Pacing, Stack};
 use ethernet::{Ethernet, Place};
 use ipnet::IpNet;
@@ -40,6 +41,7 @@ pub(crate) struct Tunnel {
     busy_poll: Duration,
     /// How the driver waits for departures.
     pacing: Pacing,
+    shards: Shards,
 }
 
 #[derive(Debug)]
@@ -82,7 +84,7 @@ impl TunnelArgs {
             (None, None, None) => Kind::Tun(Tun::plan(self, wanted.map(|(_, address)| address))?),
         };
         let busy_poll = self.busy_poll.unwrap_or_default();
-        let tunnel = Tunnel { device, busy_poll, pacing: self.pacing.into() };
+        let tunnel = Tunnel { device, busy_poll, pacing: self.pacing.into(), shards: self.shards };
         let addresses = tunnel.addresses();
         if let Some((option, address)) = wanted
             && !addresses.contains(&address)
@@ -196,7 +198,7 @@ impl Tunnel {
         let builder = configured(device, &self.addresses(), settings, tune)?
             // The kernel's own datagrams come here, too.
             .configure(|endpoint| endpoint.refuse_datagrams = !shared);
-        spawn(builder.busy_poll(self.busy_poll).pacing(self.pacing))
+        spawn(builder.busy_poll(self.busy_poll).pacing(self.pacing).shards(self.shards))
     }
 }
 
@@ -228,7 +230,7 @@ fn configured(
     let mut outcome = Ok(());
     let mut builder = Stack::builder(device)
         .connections(connections)
-        .scheduler((settings.scheduler)())
+        .schedulers(settings.scheduler.clone())
         .configure(|endpoint| outcome = settings.host(endpoint));
     outcome?;
     for &address in addresses {

@@ -6,6 +6,7 @@ use crate::failure::{Exit, Failure};
 use ackline::runtime::Error as SetupError;
 use ackline::runtime::device::tun::{self as device, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
+use ackline::runtime::stack::Shards;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -23,6 +24,8 @@ pub(crate) struct Tun {
     ends: Vec<(IpNet, IpAddr)>,
     mtu: Option<u32>,
     plain: bool,
+    /// It needs several queues.
+    multi_queue: bool,
 }
 
 impl Tun {
@@ -58,7 +61,13 @@ impl Tun {
                 Ok((net, peer))
             })
             .collect();
-        Ok(Self { name: args.tun.clone(), ends: ends?, mtu: args.mtu, plain: args.plain })
+        Ok(Self {
+            name: args.tun.clone(),
+            ends: ends?,
+            mtu: args.mtu,
+            plain: args.plain,
+            multi_queue: args.shards != Shards::One,
+        })
     }
 
     /// The stack's addresses.
@@ -102,6 +111,9 @@ impl Tun {
         let mut config = TunConfig::new().name(self.name.as_str());
         if self.plain {
             config = config.plain();
+        }
+        if self.multi_queue {
+            config = config.multi_queue();
         }
         if let Some(mtu) = self.mtu {
             config = config.mtu(mtu);

@@ -56,6 +56,7 @@ pub use batch::RxBatch;
 pub use inherited::inherited;
 pub use neighbour_stats::NeighbourStats;
 
+use ackline_tcp_core::steering::Steering;
 use std::io;
 use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
@@ -145,6 +146,25 @@ pub trait Device: Send {
 
     /// Counters since the device was opened.
     fn stats(&self) -> DeviceStats;
+
+    /// Opens another queue of the same interface, for a [shard](crate::stack::Builder::shards) of its own. The network delivers each packet to one of
+    /// the queues. In the namespace of the thread that opened the device, and within the runtime that will drive the queue.
+    ///
+    /// # Errors
+    /// `Unsupported` if the device has only one queue; others if the kernel refuses.
+    fn open_queue(&mut self) -> io::Result<Box<dyn Device>> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this device has only one queue"))
+    }
+
+    /// All queues are open, this one first: asks the network to deliver each packet to the queue of its owner, in the order in which they were
+    /// opened. True if it does so, as far as it can tell owners; false if it cannot be asked, and stays with what it does by itself.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    fn steer(&mut self, steering: &Steering) -> io::Result<bool> {
+        let _ = steering;
+        Ok(false)
+    }
 }
 
 /// For programs that choose the device at run time.
@@ -193,6 +213,14 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn stats(&self) -> DeviceStats {
         (**self).stats()
+    }
+
+    fn open_queue(&mut self) -> io::Result<Box<dyn Device>> {
+        (**self).open_queue()
+    }
+
+    fn steer(&mut self, steering: &Steering) -> io::Result<bool> {
+        (**self).steer(steering)
     }
 }
 
@@ -285,6 +313,34 @@ pub struct DeviceStats {
 }
 
 impl DeviceStats {
+    /// Adds the counters of another queue of the same device.
+    pub(crate) const fn add(&mut self, other: &Self) {
+        let Self {
+            rx_packets,
+            rx_bytes,
+            rx_malformed,
+            rx_kernel_drops,
+            neighbours,
+            tx_packets,
+            tx_bytes,
+            tx_full,
+            tx_down,
+            tx_errors,
+            down,
+        } = *other;
+        self.rx_packets += rx_packets;
+        self.rx_bytes += rx_bytes;
+        self.rx_malformed += rx_malformed;
+        self.rx_kernel_drops += rx_kernel_drops;
+        self.neighbours.add(&neighbours);
+        self.tx_packets += tx_packets;
+        self.tx_bytes += tx_bytes;
+        self.tx_full += tx_full;
+        self.tx_down += tx_down;
+        self.tx_errors += tx_errors;
+        self.down |= down;
+    }
+
     /// Counts a received packet of `bytes`.
     fn received(&mut self, bytes: usize) {
         self.rx_packets += 1;

@@ -38,3 +38,43 @@ pub struct NeighbourStats {
     /// Of these, dropped because the neighbour did not answer.
     pub waiting_failed: u64,
 }
+
+impl NeighbourStats {
+    /// Adds those of another queue.
+    pub(super) const fn add(&mut self, other: &Self) {
+        let Self {
+            requests_sent,
+            requests_received,
+            replies_sent,
+            replies_received,
+            resolved,
+            failures,
+            changes,
+            evictions,
+            not_learned,
+            invalid,
+            conflicts,
+            defences,
+            outgoing_dropped,
+            waited,
+            waiting_dropped,
+            waiting_failed,
+        } = *other;
+        self.requests_sent += requests_sent;
+        self.requests_received += requests_received;
+        self.replies_sent += replies_sent;
+        self.replies_received += replies_received;
+        self.resolved += resolved;
+        self.failures += failures;
+        self.changes += changes;
+        self.evictions += evictions;
+        self.not_learned += not_learned;
+        self.invalid += invalid;
+        self.conflicts += conflicts;
+        self.defences += defences;
+        self.outgoing_dropped += outgoing_dropped;
+        self.waited += waited;
+        self.waiting_dropped += waiting_dropped;
+        self.waiting_failed += waiting_failed;
+    }
+}

@@ -375,6 +375,14 @@ impl Device for Tun {
         self.fd.poll_writable(cx)
     }
 
+    fn open_queue(&mut self) -> io::Result<Box<dyn Device>> {
+        if !self.multi_queue {
+            let why = format!("{} was made for one queue; make it with multi_queue", self.interface.name);
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        Ok(Box::new(Self::open_queue(self).map_err(io::Error::other)?))
+    }
+
     fn stats(&self) -> DeviceStats {
         DeviceStats { down: self.fd.is_down(), ..self.stats }
     }

@@ -1,7 +1,8 @@
 //! Setting up a stack.
 
 use super::backlog::DEFAULT_BACKLOG_TIME;
-use super::shard::{Anchor, Shard};
+use super::hub::{Hub, Links, Shards};
+use super::shard::{Host, Shard};
 use super::state::Waits;
 use super::turns::DEFAULT_TURN;
 use super::{Driver, Stack};
@@ -11,12 +12,17 @@ use crate::pacing::Pacing;
 use crate::random;
 use crate::timer::{self, Timer};
 use ackline_registry::{Options, Registry};
-use ackline_tcp_core::policy::{EgressScheduler, SpecError};
+use ackline_tcp_core::policy::sched::Bypass;
+use ackline_tcp_core::policy::{EgressScheduler, NewEgressScheduler, SpecError};
+use ackline_tcp_core::steering::{MAX_SHARDS, Steering};
 use ackline_tcp_core::wire::TxChecksumMode;
 use ackline_tcp_core::{ConnConfig, Duration, Endpoint, EndpointConfig};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::thread;
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::watch;
 
 /// Added to the two round trips before a tail loss probe: a peer that waits for a processor delays its ACKs
 /// by this much, and on a path of a few microseconds each such delay would be taken for a loss.
@@ -27,17 +33,30 @@ const PROBE_MARGIN: Duration = Duration::from_millis(2);
 /// By default, connections and scheduler are those of [`Registry::default`]: a Linux-like host.
 pub struct Builder {
     device: Box<dyn Device>,
+    /// Further queues of it.
+    queues: Vec<Box<dyn Device>>,
+    shards: Shards,
+    /// Where the drivers of the shards run.
+    runtimes: Vec<Handle>,
     registry: Registry,
     endpoint: EndpointConfig,
     /// As given, before options are applied.
     connections: Arc<ConnConfig>,
     options: Options,
-    scheduler: Box<dyn EgressScheduler>,
+    scheduler: Scheduler,
     seed: Option<[u8; 32]>,
     pacing: Pacing,
     busy_poll: Duration,
     turn: usize,
     backlog_time: Duration,
+}
+
+/// The egress scheduler of each shard.
+enum Scheduler {
+    /// One for each.
+    Made(Arc<NewEgressScheduler>),
+    /// The only one.
+    Given(Box<dyn EgressScheduler>),
 }
 
 impl std::fmt::Debug for Builder {
@@ -46,7 +65,7 @@ impl std::fmt::Debug for Builder {
             .field("endpoint", &self.endpoint)
             .field("connections", &self.connections)
             .field("options", &self.options)
-            .field("scheduler", &self.scheduler)
+            .field("shards", &self.shards)
             .finish_non_exhaustive()
     }
 }
@@ -68,10 +87,13 @@ impl Builder {
         let registry = Registry::default();
         Self {
             device,
+            queues: Vec::new(),
+            shards: Shards::One,
+            runtimes: Vec::new(),
             endpoint,
             connections: Arc::new(registry.conn_config()),
             options: Options::default(),
-            scheduler: registry.scheduler()(),
+            scheduler: Scheduler::Made(registry.scheduler()),
             registry,
             seed: None,
             pacing: Pacing::default(),
@@ -85,7 +107,7 @@ impl Builder {
     /// connections and scheduler: call this first.
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
-        self.scheduler = registry.scheduler()();
+        self.scheduler = Scheduler::Made(registry.scheduler());
         self = self.connections(registry.conn_config());
         self.registry = registry;
         self
@@ -100,7 +122,7 @@ impl Builder {
         let options = self.registry.options(text)?;
         self.endpoint = options.host(&self.endpoint)?;
         if let Some(make) = options.sched() {
-            self.scheduler = make();
+            self.scheduler = Scheduler::Made(make.clone());
         }
         self.options = options.over(&self.options);
         // Reports contradictory settings here, not when the stack starts.
@@ -137,10 +159,71 @@ impl Builder {
         self
     }
 
-    /// Sets the egress scheduler.
+    /// Sets the egress scheduler. With several [`shards`](Self::shards) each needs one: see
+    /// [`schedulers`](Self::schedulers).
     #[must_use]
     pub fn scheduler(mut self, scheduler: Box<dyn EgressScheduler>) -> Self {
-        self.scheduler = scheduler;
+        self.scheduler = Scheduler::Given(scheduler);
+        self
+    }
+
+    /// Sets what makes the egress scheduler of each [shard](Self::shards).
+    #[must_use]
+    pub fn schedulers(mut self, make: Arc<NewEgressScheduler>) -> Self {
+        self.scheduler = Scheduler::Made(make);
+        self
+    }
+
+    /// Divides the stack into shards: each is an endpoint with a driver, and a queue of the device, of its own, so that several processors work at once.
+    /// A connection lives on one shard, which a hash of its addresses and ports decides. Packets that come to another shard's queue are
+    /// handed over. Listeners, limits, counters and addresses are those of the stack.
+    ///
+    /// The device opens its further queues ([`Device::open_queue`]), unless they are given by [`queue`](Self::queue): a TUN device that
+    /// was made with `multi_queue`, or an Ethernet device. UDP, pings and other protocols are the first shard's. `max_connections` and the other limits of
+    /// [`EndpointConfig`] are divided ([`EndpointConfig::share`]).
+    ///
+    /// A scheduler with a rate is one per host, so it needs a single shard: [`build`](Self::build) fails, and [`Shards::Auto`] makes one.
+    ///
+    /// [`spawn`](Self::spawn) runs the first shard's driver on the current runtime, and the others on threads of their own, unless
+    /// [`runtimes`](Self::runtimes) says where. Default: one shard.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use ackline_runtime::Stack;
+    /// use ackline_runtime::device::tun::{Tun, TunConfig};
+    /// use ackline_runtime::stack::Shards;
+    /// use ackline_tcp_core::ListenOn;
+    ///
+    /// let tun = Tun::create(&TunConfig::new().multi_queue())?;
+    /// let stack = Stack::builder(tun).address([10, 0, 0, 2]).shards(Shards::Auto).spawn()?;
+    /// let listener = stack.listen(ListenOn::Port(80))?;
+    /// loop {
+    ///     let (stream, _) = listener.accept().await?;
+    ///     // Beside the connection's driver, so that nothing crosses threads.
+    ///     stream.runtime().clone().spawn(async move { /* serve it */ drop(stream) });
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn shards(mut self, shards: impl Into<Shards>) -> Self {
+        self.shards = shards.into();
+        self
+    }
+
+    /// Adds a queue of the device, for a shard of its own. All queues lead to the same network, and have the same capabilities. It must have been opened
+    /// within the runtime that drives it.
+    #[must_use]
+    pub fn queue(mut self, device: impl Device + 'static) -> Self {
+        self.queues.push(Box::new(device));
+        self
+    }
+
+    /// Sets where the drivers of the shards run: the first shard's on the first of `runtimes`, and so on, beginning anew if there are fewer. A runtime of
+    /// one thread serves a shard best, and what the connections of the shard exchange with the program is cheapest on the
+    /// [same](crate::TcpStream::runtime).
+    #[must_use]
+    pub fn runtimes(mut self, runtimes: impl IntoIterator<Item = Handle>) -> Self {
+        self.runtimes = runtimes.into_iter().collect();
         self
     }
 
@@ -210,55 +293,217 @@ impl Builder {
     ///
     /// # Errors
     /// If the process has no descriptor left for the timer, or the kernel no random numbers; `InvalidInput`
-    /// if an entry of the [registry](Self::registry) is invalid.
+    /// if an entry of the [registry](Self::registry) is invalid, or there are several [shards](Self::shards).
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
     pub fn build(self) -> io::Result<(Stack, Driver)> {
-        let Self {
-            device,
-            registry,
-            mut endpoint,
-            connections,
-            options,
-            scheduler,
-            seed,
-            pacing,
-            busy_poll,
-            turn,
-            backlog_time,
-        } = self;
-        let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
-        registry.check().map_err(wrong)?;
-        let connections = if options.is_empty() {
-            connections
-        } else {
-            Arc::new(options.conn(&connections).map_err(wrong)?)
-        };
-        let seed = match seed {
-            Some(seed) => seed,
-            None => random::seed()?,
-        };
-        if let Some(ports) = device.local_ports() {
-            endpoint.ephemeral_ports = ports;
+        let (stack, mut drivers) = self.build_shards()?;
+        match (drivers.pop(), drivers.is_empty()) {
+            (Some(driver), true) => Ok((stack, driver)),
+            _ => Err(invalid("several shards have several drivers: build_shards returns them")),
         }
-        let endpoint = Endpoint::new(endpoint, scheduler, seed);
-        let waits = Waits { pacing, busy_poll, turn, backlog_time };
-        let shard = Arc::new(Shard::new(endpoint, device, Timer::new()?, waits));
-        let stack = Stack::new(Arc::new(Anchor::new(shard.clone())), connections);
-        Ok((stack, Driver::new(shard)))
     }
 
-    /// Starts the stack on the current tokio runtime.
+    /// Returns the stack and the futures that drive it, one for each shard, for callers that run them themselves. Each has to be polled until
+    /// it ends, on the runtime that [`runtimes`](Self::runtimes) names, or else on this one.
     ///
     /// # Errors
-    /// As [`build`](Self::build).
+    /// If the process has no descriptor left for a timer or queue, or the kernel no random numbers; `Unsupported` if the device has too few
+    /// queues; `InvalidInput` if an entry of the [registry](Self::registry) is invalid, or [`shards`](Self::shards) cannot be.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
+    pub fn build_shards(mut self) -> io::Result<(Stack, Vec<Driver>)> {
+        if self.runtimes.is_empty() {
+            self.runtimes.push(Handle::current());
+        }
+        let (stack, drivers, _) = self.assemble()?;
+        Ok((stack, drivers.into_iter().map(|(driver, ..)| driver).collect()))
+    }
+
+    /// Starts the stack: on the [given](Self::runtimes) runtimes, or else on the current one and, for further [shards](Self::shards), threads of their own.
+    /// These end when the last handle of the stack is dropped and its connections have closed.
+    ///
+    /// # Errors
+    /// As [`build_shards`](Self::build_shards); or if a thread cannot be started.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
     pub fn spawn(self) -> io::Result<Stack> {
-        let (stack, driver) = self.build()?;
-        tokio::spawn(driver);
+        let (stack, drivers, end) = self.assemble()?;
+        for (index, (driver, runtime, own)) in drivers.into_iter().enumerate() {
+            let task = runtime.spawn(driver);
+            if let Some(own) = own {
+                let mut end = end.clone();
+                let work = move || {
+                    own.run(async {
+                        // However it ended: it has told all handles. Then the program's tasks on this thread may go on until they have
+                        // dropped theirs.
+                        let _ = task.await;
+                        while end.changed().await.is_ok() {}
+                    });
+                };
+                thread::Builder::new().name(format!("ackline-{index}")).spawn(work)?;
+            }
+        }
         Ok(stack)
     }
+
+    /// How many shards there will be; opens the missing queues. Each with where it runs.
+    fn open_queues(&mut self) -> io::Result<Vec<Option<OwnRuntime>>> {
+        let given = 1 + self.queues.len();
+        let alone = self.needs_one_shard();
+        let wanted = match self.shards {
+            Shards::Fixed(0) => return Err(invalid("a stack needs at least one shard")),
+            Shards::Fixed(shards) => shards.max(given),
+            Shards::One => given,
+            Shards::Auto if alone.is_some() => given,
+            Shards::Auto => thread::available_parallelism().map_or(1, usize::from).min(MAX_SHARDS).max(given),
+        };
+        if wanted > MAX_SHARDS {
+            return Err(invalid(format!("{wanted} shards are too many: at most {MAX_SHARDS}")));
+        }
+        if let Some(why) = alone.filter(|_| wanted > 1) {
+            return Err(invalid(format!("{wanted} shards are not possible: {why}")));
+        }
+        let mut own = vec![None];
+        for index in 1..wanted {
+            let runtime = if self.runtimes.is_empty() { Some(OwnRuntime::new()?) } else { None };
+            if index >= given {
+                let handle =
+                    runtime.as_ref().map_or_else(|| self.runtime_of(index), |own| own.handle.clone());
+                let _within = handle.enter();
+                match self.device.open_queue() {
+                    Ok(queue) => self.queues.push(queue),
+                    Err(error)
+                        if error.kind() == io::ErrorKind::Unsupported && self.shards == Shards::Auto =>
+                    {
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            own.push(runtime);
+        }
+        Ok(own)
+    }
+
+    /// The runtime that drives a shard, unless it has a thread of its own.
+    fn runtime_of(&self, shard: usize) -> Handle {
+        let given = self.runtimes.len().max(1);
+        self.runtimes.get(shard % given).cloned().unwrap_or_else(Handle::current)
+    }
+
+    /// Why there cannot be several shards.
+    fn needs_one_shard(&self) -> Option<&'static str> {
+        match &self.scheduler {
+            Scheduler::Given(_) => {
+                Some("there is only one scheduler; name it in the options, or use Builder::schedulers")
+            }
+            Scheduler::Made(make) if make().properties().bypass == Bypass::Never => {
+                Some("the scheduler has a rate, or a queue, for the whole host; take one shard, or no rate")
+            }
+            Scheduler::Made(_) => None,
+        }
+    }
+
+    /// Makes the shards, each with its driver and where that runs; and what tells when the last handle is dropped.
+    #[expect(clippy::type_complexity, reason = "of two callers")]
+    fn assemble(
+        mut self,
+    ) -> io::Result<(Stack, Vec<(Driver, Handle, Option<OwnRuntime>)>, watch::Receiver<()>)> {
+        let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
+        self.registry.check().map_err(wrong)?;
+        let connections = if self.options.is_empty() {
+            self.connections.clone()
+        } else {
+            Arc::new(self.options.conn(&self.connections).map_err(wrong)?)
+        };
+        let seed = match self.seed {
+            Some(seed) => seed,
+            None => random::seed()?,
+        };
+        let owned = self.open_queues()?;
+        let count = owned.len();
+        let mut places = Vec::with_capacity(count);
+        for (index, own) in owned.into_iter().enumerate() {
+            let runtime = own.as_ref().map_or_else(|| self.runtime_of(index), |own| own.handle.clone());
+            let _within = runtime.enter();
+            places.push((Timer::new()?, runtime.clone(), own));
+        }
+        let Self {
+            mut device, queues, mut endpoint, scheduler, pacing, busy_poll, turn, backlog_time, ..
+        } = self;
+        if let Some(ports) = device.local_ports() {
+            endpoint.ephemeral_ports = ports;
+        }
+        let steering = Steering::new(count, &seed);
+        if count > 1 {
+            device.steer(&steering)?;
+        }
+        let hub = (count > 1).then(|| Arc::new(Hub::new(steering)));
+        let mut scheduler = Some(scheduler);
+        let make = match &scheduler {
+            Some(Scheduler::Made(make)) => Some(make.clone()),
+            _ => None,
+        };
+        let waits = Waits { pacing, busy_poll, turn, backlog_time };
+        let config = Arc::new(endpoint);
+        let (mut shards, mut runtimes, mut drivers) = (Vec::new(), Vec::new(), Vec::new());
+        let devices = std::iter::once(device).chain(queues);
+        for (index, ((timer, runtime, own), device)) in places.into_iter().zip(devices).enumerate() {
+            let scheduler = match (&make, scheduler.take()) {
+                (Some(make), _) => make(),
+                (None, Some(Scheduler::Given(given))) => given,
+                (None, _) => return Err(invalid("each shard needs a scheduler")),
+            };
+            let limits = if count > 1 { config.share(count) } else { (*config).clone() };
+            let mut endpoint = Endpoint::new(limits, scheduler, seed);
+            let links = hub.clone().map(|hub| Links::new(hub, index));
+            if links.is_some() {
+                endpoint.join(steering, index);
+            }
+            let shard = Arc::new(Shard::new(endpoint, device, timer, waits, links));
+            shards.push(shard.clone());
+            runtimes.push(runtime.clone());
+            drivers.push((Driver::new(shard), runtime, own));
+        }
+        let (end, ended) = watch::channel(());
+        let anchors = Host::anchors(shards, runtimes, end);
+        Ok((Stack::new(anchors.into(), hub, connections), drivers, ended))
+    }
+}
+
+/// The runtime of a shard's own thread.
+struct OwnRuntime {
+    handle: Handle,
+    runtime: Option<Runtime>,
+}
+
+impl OwnRuntime {
+    fn new() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
+    }
+
+    /// Runs `work`, and what has been spawned, on this thread.
+    fn run(mut self, work: impl Future<Output = ()>) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.block_on(work);
+        }
+    }
+}
+
+impl Drop for OwnRuntime {
+    /// A stack that was not started is dropped within another runtime, where nobody may wait.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn invalid(why: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why.into())
 }

@@ -1,10 +1,11 @@
 //! The task that drives one endpoint: packets in, deadlines, packets out, events, sleep.
 
+use super::hub::Links;
 use super::shard::{Shard, Wakes, store};
 use super::state::{By, DepartureWait, Port, StackState};
 use crate::pacing::{Wait, let_others_run};
 use crate::timer;
-use ackline_tcp_core::{Duration, Instant};
+use ackline_tcp_core::{Duration, Instant, RxPacket};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -151,6 +152,8 @@ pub(super) enum Turn {
 struct Received {
     packets: usize,
     bytes: usize,
+    /// Packets of other shards, which are not among these.
+    handed: usize,
     /// The batch is full, and more packets may be waiting; otherwise the device is empty, and will wake the
     /// driver.
     more: bool,
@@ -205,13 +208,15 @@ impl StackState {
             Err(error) => self.fail(&error, wakes),
             Ok(again) => {
                 if self.failure().is_none() {
-                    if self.orphaned && self.is_drained() {
+                    if self.is_over() {
                         return Turn::Ended(Ok(()));
                     }
                     store(&mut self.driver, cx.waker());
                     // Those that still wait go on after those that this turn woke.
-                    return if again || self.turns.are_awaited() {
-                        if self.hand_over(self.last) { Turn::HandedOver } else { Turn::Again }
+                    return if again || self.turns.are_awaited() || !self.may_sleep(cx) {
+                        // Other shards have to find a driver.
+                        let handed_over = self.links.is_none() && self.hand_over(self.last);
+                        if handed_over { Turn::HandedOver } else { Turn::Again }
                     } else {
                         Turn::Wait(self.wait)
                     };
@@ -219,6 +224,20 @@ impl StackState {
             }
         }
         Turn::Ended(self.failure().map_or(Ok(()), Err))
+    }
+
+    /// Nothing is left to do, for any shard.
+    fn is_over(&mut self) -> bool {
+        self.orphaned && self.is_drained() && self.links.as_mut().is_none_or(Links::rest)
+    }
+
+    /// Nothing has come from other shards, and what comes wakes the driver.
+    fn may_sleep(&mut self, cx: &Context<'_>) -> bool {
+        match &self.links {
+            // The last of them may have come to rest meanwhile.
+            Some(links) => links.sleep(cx.waker()) && !self.is_over(),
+            None => true,
+        }
     }
 
     /// Runs one turn; true if there is more to do at once.
@@ -302,6 +321,7 @@ impl StackState {
         let polling = self.is_polling(now) || gathers;
         let mut received = Received::default();
         let outcome = self.receive_batch(now, cx, polling, &mut received);
+        self.exchange(now, &mut received);
         // Without packets the device was empty, or failed.
         let backlogged = self.backlog.on_batch(now, !received.more);
         self.endpoint.set_backlogged(backlogged);
@@ -319,23 +339,33 @@ impl StackState {
         polling: bool,
         received: &mut Received,
     ) -> io::Result<()> {
-        let Self { endpoint, device: port, meters, .. } = self;
+        let Self { endpoint, device: port, meters, links, .. } = self;
         let Port { device, observer, .. } = port;
-        while received.packets < RX_BATCH && received.bytes < RX_BATCH_BYTES {
-            let most = RX_BATCH - received.packets;
+        let alive = links.as_ref().map(Links::alive);
+        while received.packets + received.handed < RX_BATCH && received.bytes < RX_BATCH_BYTES {
+            let most = RX_BATCH - received.packets - received.handed;
             let outcome = device.try_recv_batch(most, &mut |batch| {
-                if let Some(observer) = observer {
-                    let at = timer::now();
-                    for (&link, packet) in batch.links.iter().zip(batch.packets) {
-                        observer.received(at, link, packet);
+                // Packets of this shard that follow each other are ingested together.
+                let mut own = 0;
+                for (n, (&link, packet)) in batch.links.iter().zip(batch.packets).enumerate() {
+                    meters.rx_super_packets += u64::from(packet.segment_size.is_some());
+                    if let (Some(links), Some(alive)) = (links.as_mut(), alive)
+                        && let owner = links.owner(alive, packet)
+                        && owner != links.index
+                    {
+                        received.handed += 1;
+                        links.hand_over(owner, link, packet);
+                        endpoint.ingest_batch(now, &batch.packets[own..n]);
+                        own = n + 1;
+                        continue;
                     }
-                }
-                for packet in batch.packets {
                     received.packets += 1;
                     received.bytes += packet.len();
-                    meters.rx_super_packets += u64::from(packet.segment_size.is_some());
+                    if let Some(observer) = observer {
+                        observer.received(timer::now(), link, packet);
+                    }
                 }
-                endpoint.ingest_batch(now, batch.packets);
+                endpoint.ingest_batch(now, &batch.packets[own..]);
             });
             match outcome {
                 Ok(()) => {}
@@ -353,6 +383,36 @@ impl StackState {
         }
         received.more = true;
         Ok(())
+    }
+
+    /// Gives the other shards what is theirs, and takes what they have.
+    fn exchange(&mut self, now: Instant, received: &mut Received) {
+        let Self { endpoint, device: port, links: Some(links), .. } = self else { return };
+        links.deliver();
+        while received.packets < RX_BATCH
+            && received.bytes < RX_BATCH_BYTES
+            && let Some(parcel) = links.take()
+        {
+            for (link, packet) in parcel.iter() {
+                received.packets += 1;
+                received.bytes += packet.len();
+                if let Some(observer) = &mut port.observer {
+                    observer.received(timer::now(), link, &packet);
+                }
+                endpoint.ingest(now, packet);
+            }
+            links.give_back(parcel);
+        }
+        while let Some(packet) = endpoint.next_foreign() {
+            let packet = RxPacket::new(&packet);
+            let owner = links.owner(links.alive(), &packet);
+            if owner == links.index {
+                endpoint.ingest(now, packet);
+            } else {
+                links.hand_over(owner, &[], &packet);
+            }
+        }
+        links.deliver();
     }
 
     /// True if the device has room; otherwise the task is woken when it has.
@@ -373,7 +433,7 @@ mod tests {
     /// How long the ACK of one turn waits.
     fn waits(packets: usize, bytes: usize, more: bool) -> Duration {
         let mut gathering = Gathering::default();
-        gathering.add(START, &Received { packets, bytes, more });
+        gathering.add(START, &Received { packets, bytes, more, ..Received::default() });
         gathering.until.map_or(Duration::ZERO, |until| until.since(START))
     }
 
@@ -389,7 +449,7 @@ mod tests {
 
     #[test]
     fn an_ack_waits_neither_longer_nor_for_more_than_agreed() {
-        let packet = Received { packets: 1, bytes: GATHER_WORTH, more: false };
+        let packet = Received { packets: 1, bytes: GATHER_WORTH, ..Received::default() };
         let mut gathering = Gathering::default();
         assert!(!gathering.goes_on(START));
         gathering.add(START, &packet);

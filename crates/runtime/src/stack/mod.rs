@@ -4,19 +4,23 @@ mod backlog;
 mod builder;
 mod driver;
 mod handover;
+mod hub;
+mod inbox;
 mod inspect;
 pub(crate) mod shard;
+mod shared;
 pub(crate) mod state;
 pub(crate) mod turns;
 
 pub use builder::Builder;
 pub use driver::Driver;
+pub use hub::Shards;
 pub use inspect::ConnSnapshot;
 
 use crate::device::{Device, DeviceStats};
 use crate::info::SchedulerInfo;
 use crate::io_error;
-use crate::listener::TcpListener;
+use crate::listener::{Parts, TcpListener};
 use crate::packets::Packets;
 use crate::stats::Stats;
 use crate::stream::TcpStream;
@@ -25,7 +29,9 @@ use ackline_tcp_core::counters::Counters;
 use ackline_tcp_core::events::{PacketObserver, Tracer};
 use ackline_tcp_core::policy::EgressScheduler;
 use ackline_tcp_core::{AcceptConfig, ConnConfig, Duration, EndpointConfig, ListenOn, Target};
+use hub::Hub;
 use shard::Anchor;
+use state::accepting::AcceptQueue;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -55,9 +61,10 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// The only shard. Several would be several endpoints, each with its queue of the device and its share of
-    /// the connections.
-    shard: Arc<Anchor>,
+    /// At least one: endpoints, each with its queue of the device and its part of the connections.
+    shards: Arc<[Arc<Anchor>]>,
+    /// What they share, if there are several.
+    hub: Option<Arc<Hub>>,
     connect: Arc<ConnConfig>,
 }
 
@@ -67,8 +74,28 @@ impl Stack {
         Builder::new(Box::new(device))
     }
 
-    fn new(shard: Arc<Anchor>, connect: Arc<ConnConfig>) -> Self {
-        Self { shard, connect }
+    fn new(shards: Arc<[Arc<Anchor>]>, hub: Option<Arc<Hub>>, connect: Arc<ConnConfig>) -> Self {
+        Self { shards, hub, connect }
+    }
+
+    /// The first shard, which has all that belongs to no connection.
+    fn first(&self) -> &Arc<Anchor> {
+        &self.shards[0]
+    }
+
+    /// The shard to open a connection.
+    fn shard_for(&self, to: &Target) -> &Arc<Anchor> {
+        let index = self.hub.as_ref().map_or(0, |hub| match to.local_port {
+            Some(port) if port != 0 => hub.owner(to.remote, port),
+            _ => hub.next(),
+        });
+        self.shards.get(index).unwrap_or(self.first())
+    }
+
+    /// Number of [shards](Builder::shards).
+    #[must_use]
+    pub fn shards(&self) -> usize {
+        self.shards.len()
     }
 
     /// Connects to `addr` with the stack's default settings. Names are resolved by the system's resolver on a
@@ -151,8 +178,10 @@ impl Stack {
         data: &[u8],
     ) -> io::Result<TcpStream> {
         // In one step: the SYN leaves after it.
-        let (id, written) = self.shard.act(|state, now, _| state.connect(now, to.into(), config, data))?;
-        let mut stream = TcpStream::new(self.shard.clone(), id)?;
+        let to = to.into();
+        let shard = self.shard_for(&to);
+        let (id, written) = shard.act(|state, now, _| state.connect(now, to, config, data))?;
+        let mut stream = TcpStream::new(shard.clone(), id)?;
         poll_fn(|cx| stream.poll_connected(cx)).await?;
         let mut rest = data.get(written..).unwrap_or_default();
         while !rest.is_empty() {
@@ -183,7 +212,26 @@ impl Stack {
     /// # Errors
     /// As [`listen`](Self::listen).
     pub fn listen_with(&self, on: ListenOn, config: AcceptConfig) -> io::Result<TcpListener> {
-        let (id, place, arrivals) = self.shard.act(|state, now, _| state.listen(now, on, config))?;
+        let queue = Arc::new(AcceptQueue::default());
+        let config = if self.shards.len() > 1 { config.share(self.shards.len()) } else { config };
+        let mut parts = Parts::new(queue.clone());
+        // The first shard chooses the port, and decides who comes first.
+        let mut place = on;
+        let mut failed = None;
+        for shard in &*self.shards {
+            match shard.act(|state, now, _| state.listen(now, place, config.clone(), queue.clone())) {
+                Ok((id, chosen)) => {
+                    place = chosen;
+                    parts.add(shard.clone(), id);
+                }
+                // One that has stopped does not listen.
+                Err(error) if error.kind() == io::ErrorKind::NetworkDown => failed = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if let (true, Some(error)) = (parts.is_empty(), failed) {
+            return Err(error);
+        }
         let on = match (on, place) {
             // The request tells the IP version of "every address".
             (ListenOn::Address(address), ListenOn::Port(port)) => {
@@ -191,7 +239,7 @@ impl Stack {
             }
             (_, place) => place,
         };
-        Ok(TcpListener::new(self.shard.clone(), id, on, arrivals))
+        Ok(TcpListener::new(parts, on))
     }
 
     /// Opens a UDP socket. An unspecified address means all of the stack's addresses of that family; port 0 picks a free port,
@@ -201,8 +249,8 @@ impl Stack {
     /// `AddrInUse` if another socket has the address and port, or no port is free; `AddrNotAvailable` if the stack does not
     /// have the address; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
     pub fn bind_udp(&self, addr: SocketAddr) -> io::Result<UdpSocket> {
-        let (id, news) = self.shard.act(|state, now, _| state.bind_udp(now, addr))?;
-        Ok(UdpSocket::new(Handle::new(self.shard.clone(), id, news)))
+        let (id, news) = self.first().act(|state, now, _| state.bind_udp(now, addr))?;
+        Ok(UdpSocket::new(Handle::new(self.first().clone(), id, news)))
     }
 
     /// Takes the UDP datagrams that are for no socket, for any address that the stack answers for
@@ -235,8 +283,8 @@ impl Stack {
     /// # Errors
     /// `AddrInUse` if they are taken already; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
     pub fn incoming_udp(&self) -> io::Result<IncomingUdp> {
-        let arrivals = self.shard.act(|state, now, _| state.take_flows(now))?;
-        Ok(IncomingUdp::new(self.shard.clone(), arrivals))
+        let arrivals = self.first().act(|state, now, _| state.take_flows(now))?;
+        Ok(IncomingUdp::new(self.first().clone(), arrivals))
     }
 
     /// Takes the packets that the stack does not use itself and would drop, or refuse with an ICMP error: pings and other ICMP messages for
@@ -257,43 +305,46 @@ impl Stack {
     /// # Errors
     /// `AddrInUse` if they are taken already; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
     pub fn packets(&self) -> io::Result<Packets> {
-        let arrivals = self.shard.act(|state, now, _| state.take_packets(now))?;
-        Ok(Packets::new(self.shard.clone(), arrivals))
+        let arrivals = self.first().act(|state, now, _| state.take_packets(now))?;
+        Ok(Packets::new(self.first().clone(), arrivals))
     }
 
     /// Stops listening and refuses new connections; waits until every connection has been closed by both
     /// sides (TIME-WAIT does not count) and their last packets have left the shaper; after `within`, resets
     /// the rest. Returns true if nothing had to be reset.
     pub async fn shutdown(&self, within: std::time::Duration) -> bool {
-        let end = self.shard.act(|state, now, wakes| {
-            let within = Duration::from(within);
-            state.begin_shutdown(now, within, wakes);
-            now + within
-        });
-        poll_fn(|cx| {
-            // Inside `act`, so that the alarm gets set.
-            let drained = self.shard.act(|state, _, _| state.poll_drained(cx.waker()));
-            if drained { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
+        let within = Duration::from(within);
+        let end = crate::timer::now() + within;
+        for shard in &*self.shards {
+            shard.act(|state, now, wakes| state.begin_shutdown(now, within, wakes));
+        }
+        for shard in &*self.shards {
+            poll_fn(|cx| {
+                // Inside `act`, so that the alarm gets set.
+                let drained = shard.act(|state, _, _| state.poll_drained(cx.waker()));
+                if drained { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+        }
         crate::timer::now() < end
     }
 
-    /// The settings that the endpoint was made with; its MTU is [that of now](Self::mtu).
+    /// The settings that the endpoint was made with; its MTU is [that of now](Self::mtu). Of several [shards](Builder::shards), the
+    /// [part](EndpointConfig::share) of each.
     #[must_use]
     pub fn config(&self) -> EndpointConfig {
-        self.shard.lock().endpoint.config().clone()
+        self.first().lock().endpoint.config().clone()
     }
 
     /// Largest IP packet that the stack sends, in bytes: the device's MTU, which may change, or less if configured so.
     #[must_use]
     pub fn mtu(&self) -> u32 {
-        self.shard.lock().endpoint.config().mtu
+        self.shards.iter().map(|shard| shard.lock().endpoint.config().mtu).min().unwrap_or(0)
     }
 
     /// True if it is one of this host's addresses.
     pub(crate) fn has_address(&self, address: IpAddr) -> bool {
-        let state = self.shard.lock();
+        let state = self.first().lock();
         let config = state.endpoint.config();
         config.any_address || config.addresses.contains(&address)
     }
@@ -301,48 +352,68 @@ impl Stack {
     /// The core's counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.shard.lock().endpoint.counters().clone()
+        let mut sum = Counters::default();
+        self.shards.iter().for_each(|shard| sum.add(shard.lock().endpoint.counters()));
+        sum
     }
 
     /// The device's counters.
     #[must_use]
     pub fn device_stats(&self) -> DeviceStats {
-        self.shard.lock().device.device.stats()
+        let mut sum = DeviceStats::default();
+        self.shards.iter().for_each(|shard| sum.add(&shard.lock().device.device.stats()));
+        sum
     }
 
-    /// The runtime's own measurements.
+    /// The runtime's own measurements, of all shards together.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.shard.lock().stats()
+        let mut sum = self.first().lock().stats();
+        for shard in self.shards.iter().skip(1) {
+            sum.add(&shard.lock().stats());
+        }
+        sum
     }
 
-    /// The egress scheduler, and what it shows of itself.
+    /// The measurements of each shard.
+    #[must_use]
+    pub fn shard_stats(&self) -> Vec<Stats> {
+        self.shards.iter().map(|shard| shard.lock().stats()).collect()
+    }
+
+    /// The egress scheduler, and what it shows of itself. With several shards, the first one's.
     #[must_use]
     pub fn scheduler(&self) -> SchedulerInfo {
-        SchedulerInfo::of(&self.shard.lock().endpoint)
+        SchedulerInfo::of(&self.first().lock().endpoint)
     }
 
     /// Sets the secret keys of fast open cookies, as
     /// [`Endpoint::set_fast_open_keys`](ackline_tcp_core::Endpoint::set_fast_open_keys).
     pub fn set_fast_open_keys(&self, current: [u8; 16], previous: Option<[u8; 16]>) {
-        self.shard.lock().endpoint.set_fast_open_keys(current, previous);
+        for shard in &*self.shards {
+            shard.lock().endpoint.set_fast_open_keys(current, previous);
+        }
     }
 
-    /// Calls `act` with the egress scheduler, to configure it. The stack is locked while it runs: it
+    /// Calls `act` with the egress scheduler, to configure it; with several shards, with the first one's. The stack is locked while it runs: it
     /// must not block, nor use the stack or its streams.
     pub fn with_scheduler<R>(&self, act: impl FnOnce(&mut dyn EgressScheduler) -> R) -> R {
-        self.shard.act(|state, _, _| act(state.endpoint.scheduler()))
+        self.first().act(|state, _, _| act(state.endpoint.scheduler()))
     }
 
     /// Sends trace events to `tracer` from now on; `None` stops tracing. The tracer runs inside the stack: it
     /// must not block or call the stack.
     pub fn set_tracer(&self, tracer: Option<Box<dyn Tracer>>) {
-        self.shard.lock().endpoint.set_tracer(tracer);
+        for (shard, tracer) in self.shards.iter().zip(shared::tracers(tracer, self.shards.len())) {
+            shard.lock().endpoint.set_tracer(tracer);
+        }
     }
 
     /// Shows every packet that the device carries to `observer` from now on; `None` stops it. The observer runs inside the
     /// stack: it must not block or call the stack. [`timer::now`](crate::timer::now) is the clock of the instants.
     pub fn set_observer(&self, observer: Option<Box<dyn PacketObserver>>) {
-        self.shard.lock().device.observer = observer;
+        for (shard, observer) in self.shards.iter().zip(shared::observers(observer, self.shards.len())) {
+            shard.lock().device.observer = observer;
+        }
     }
 }

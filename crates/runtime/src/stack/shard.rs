@@ -4,13 +4,15 @@
 //! for whatever its own write, read or close allows to be sent. No system call under the lock can block:
 //! descriptors are non-blocking.
 
+use super::hub::Links;
 use super::state::{By, StackState, Waits};
 use crate::device::Device;
 use crate::timer::{self, Timer};
 use ackline_tcp_core::{Endpoint, Instant};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use tokio::sync::Notify;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, watch};
 
 /// One endpoint, shared by its driver task and by all handles.
 #[derive(Debug)]
@@ -18,16 +20,38 @@ pub(crate) struct Shard {
     state: Mutex<StackState>,
 }
 
-/// The handles' reference to a shard: when the last one is dropped, the driver ends as soon as no connection
-/// needs it.
+/// A handle's reference to a shard, and so to the stack: when the last one is dropped, the drivers end as soon as no connection
+/// needs them.
 #[derive(Debug)]
 pub(crate) struct Anchor {
     shard: Arc<Shard>,
+    pub(crate) host: Arc<Host>,
+    /// Which of the stack's shards it is.
+    pub(crate) index: usize,
 }
 
-impl Anchor {
-    pub(crate) fn new(shard: Arc<Shard>) -> Self {
-        Self { shard }
+/// All shards of a stack.
+#[derive(Debug)]
+pub(crate) struct Host {
+    shards: Box<[Arc<Shard>]>,
+    /// Where each shard's driver runs.
+    pub(crate) runtimes: Box<[Handle]>,
+    /// Closes when no handle is left.
+    _end: watch::Sender<()>,
+}
+
+impl Host {
+    /// The anchors of all shards.
+    pub(crate) fn anchors(
+        shards: Vec<Arc<Shard>>,
+        runtimes: Vec<Handle>,
+        end: watch::Sender<()>,
+    ) -> Box<[Arc<Anchor>]> {
+        let host = Arc::new(Self { shards: shards.into(), runtimes: runtimes.into(), _end: end });
+        let anchor = |(index, shard): (usize, &Arc<Shard>)| {
+            Arc::new(Anchor { shard: shard.clone(), host: host.clone(), index })
+        };
+        host.shards.iter().enumerate().map(anchor).collect()
     }
 }
 
@@ -39,22 +63,37 @@ impl std::ops::Deref for Anchor {
     }
 }
 
-impl Drop for Anchor {
+impl Anchor {
+    /// Where the shard's driver runs.
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.host.runtimes[self.index]
+    }
+}
+
+impl Drop for Host {
     fn drop(&mut self) {
-        let waker = {
-            let mut state = self.shard.lock();
-            state.orphaned = true;
-            state.driver.take()
-        };
-        if let Some(waker) = waker {
-            waker.wake();
+        for shard in &self.shards {
+            let waker = {
+                let mut state = shard.lock();
+                state.orphaned = true;
+                state.driver.take()
+            };
+            if let Some(waker) = waker {
+                waker.wake();
+            }
         }
     }
 }
 
 impl Shard {
-    pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, waits: Waits) -> Self {
-        Self { state: Mutex::new(StackState::new(endpoint, device, timer, waits)) }
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        device: Box<dyn Device>,
+        timer: Timer,
+        waits: Waits,
+        links: Option<Links>,
+    ) -> Self {
+        Self { state: Mutex::new(StackState::new(endpoint, device, timer, waits, links)) }
     }
 
     /// Locks the state. If an application's closure panics under the lock, the state stays usable: such a

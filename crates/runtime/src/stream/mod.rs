@@ -78,6 +78,19 @@ impl TcpStream {
         self.conn.poll_connected(cx)
     }
 
+    /// Which of the stack's [shards](crate::stack::Builder::shards) has the connection, from 0.
+    #[must_use]
+    pub fn shard(&self) -> usize {
+        self.conn.shard.index
+    }
+
+    /// The runtime that drives the connection's shard. Tasks that serve the connection run there beside its driver: if that is a thread of its own,
+    /// neither waits for the other, and no wake-up crosses threads.
+    #[must_use]
+    pub fn runtime(&self) -> &tokio::runtime::Handle {
+        self.conn.shard.runtime()
+    }
+
     /// The local and the peer's address. Still available after the connection has ended.
     #[must_use]
     pub const fn addresses(&self) -> (SocketAddr, SocketAddr) {

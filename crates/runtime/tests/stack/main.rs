@@ -18,6 +18,7 @@ mod packets;
 mod polling;
 mod printing;
 mod settings;
+mod shards;
 mod spans;
 mod turns;
 mod waiting;

@@ -58,3 +58,58 @@ impl Endpoint {
         Some(Ingested::Handled)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ConnConfig, EndpointConfig, Target};
+    use crate::policy::builtin::Fifo;
+    use crate::time::Instant;
+    use alloc::sync::Arc;
+
+    fn endpoint(shards: usize, index: usize) -> (Endpoint, Steering) {
+        let mut config = EndpointConfig::default();
+        config.addresses.push([10, 0, 0, 1].into());
+        let mut endpoint = Endpoint::new(config, Box::new(Fifo::default()), [3; 32]);
+        let steering = Steering::new(shards, &[3; 32]);
+        endpoint.join(steering, index);
+        (endpoint, steering)
+    }
+
+    #[test]
+    fn a_shard_opens_connections_that_it_owns() {
+        for index in 0..5 {
+            let (mut endpoint, steering) = endpoint(5, index);
+            let to = SocketAddr::from(([10, 0, 0, 2], 80));
+            for _ in 0..200 {
+                let conn = endpoint.connect(Instant::ZERO, Target::new(to), Arc::new(ConnConfig::default()));
+                let conn = endpoint.conn(conn.expect("a free port")).expect("it is there");
+                let (local, remote) = conn.addresses();
+                assert_eq!(steering.shard_of(remote, local.port()), index);
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_of_another_shard_is_given_back() {
+        let (mut endpoint, steering) = endpoint(2, 0);
+        let mut packet = [0; 40];
+        (packet[0], packet[9]) = (0x45, 6);
+        let mut foreign = 0;
+        for port in 0..100 {
+            packet[21] = port;
+            let own = steering.shard_for(&RxPacket::new(&packet)) == 0;
+            assert_eq!(endpoint.give_back(&packet).is_none(), own);
+            if !own {
+                foreign += 1;
+                assert_eq!(endpoint.next_foreign().as_deref(), Some(&packet[..]));
+            }
+        }
+        assert!(foreign > 20);
+        for _ in 0..2 * MOST_FOREIGN {
+            packet[21] = packet[21].wrapping_add(1);
+            endpoint.give_back(&packet);
+        }
+        assert!(core::iter::from_fn(|| endpoint.next_foreign()).count() <= MOST_FOREIGN);
+    }
+}

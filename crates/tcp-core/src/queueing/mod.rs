@@ -24,6 +24,29 @@ pub struct EgressStats {
 }
 
 impl EgressStats {
+    /// Adds what another endpoint of the same host sent. Of the quantiles of delays, the larger one stands: what both know is not enough for that of all.
+    pub fn add(&mut self, other: &Self) {
+        let Self { ack, data, retransmit, control } = other;
+        let pairs = [
+            (&mut self.ack, ack),
+            (&mut self.data, data),
+            (&mut self.retransmit, retransmit),
+            (&mut self.control, control),
+        ];
+        for (sum, other) in pairs {
+            let ClassStats { packets, bytes, queued, delay_p50, delay_p90, delay_p99, delay_max } = *other;
+            *sum = ClassStats {
+                packets: sum.packets + packets,
+                bytes: sum.bytes + bytes,
+                queued: sum.queued + queued,
+                delay_p50: sum.delay_p50.max(delay_p50),
+                delay_p90: sum.delay_p90.max(delay_p90),
+                delay_p99: sum.delay_p99.max(delay_p99),
+                delay_max: sum.delay_max.max(delay_max),
+            };
+        }
+    }
+
     /// Name and figures of each kind, in a fixed order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &ClassStats)> {
         let Self { ack, data, retransmit, control } = self;

@@ -1,6 +1,7 @@
 //! The application's side: connections, their wakers, listeners, and how they end.
 
-use super::{Accepting, Alarm, Side, Slot, StackState};
+use super::accepting::AcceptQueue;
+use super::{Alarm, Side, Slot, StackState};
 use crate::io_error;
 use crate::stack::shard::{Wakes, store};
 use crate::stack::turns::{Account, Turns};
@@ -9,7 +10,6 @@ use ackline_tcp_core::{
     AcceptConfig, ConnConfig, ConnId, Duration, Instant, ListenOn, ListenerId, State, Target,
 };
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -102,42 +102,36 @@ impl StackState {
         now: Instant,
         on: ListenOn,
         config: AcceptConfig,
-    ) -> io::Result<(ListenerId, ListenOn, Arc<Notify>)> {
+        queue: Arc<AcceptQueue>,
+    ) -> io::Result<(ListenerId, ListenOn)> {
         self.check_open()?;
         let id = self.endpoint.listen(now, on, config).map_err(io_error::listen)?;
         let on = self.endpoint.listens_on(id).unwrap_or(on);
-        let arrivals = Arc::new(Notify::new());
-        let accepting = Accepting { queue: VecDeque::new(), arrivals: arrivals.clone(), waker: None };
-        self.listeners.insert(id, accepting);
-        Ok((id, on, arrivals))
+        self.listeners.insert(id, queue);
+        Ok((id, on))
     }
 
-    /// Where each listener listens, and its connections that nobody has accepted.
+    /// Where each listener listens, and its connections of this shard that nobody has accepted.
     pub(crate) fn listeners(&self) -> Vec<(SocketAddr, usize)> {
         let place = |on| match on {
             ListenOn::Address(address) => address,
             ListenOn::Port(port) => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port),
             ListenOn::Any => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
         };
+        let shard = self.links.as_ref().map_or(0, |links| links.index);
         let listeners = self.listeners.iter();
         listeners
-            .filter_map(|(id, accepting)| {
-                Some((place(self.endpoint.listens_on(*id)?), accepting.queue.len()))
-            })
+            .filter_map(|(id, queue)| Some((place(self.endpoint.listens_on(*id)?), queue.len(shard))))
             .collect()
     }
 
-    /// The next established connection of a listener.
-    pub(crate) fn accept(&mut self, listener: ListenerId) -> io::Result<Option<ConnId>> {
-        let open = self.check_open();
-        let Some(accepting) = self.listeners.get_mut(&listener) else {
-            open?;
-            return Err(io::Error::new(io::ErrorKind::NotConnected, "the listener is closed"));
-        };
-        match accepting.queue.pop_front() {
-            Some(conn) => Ok(Some(conn)),
-            None => open.map(|()| None),
+    /// Fails if the listener's connections will not come any more.
+    pub(crate) fn check_listener(&self, listener: ListenerId) -> io::Result<()> {
+        self.check_open()?;
+        if self.listeners.contains_key(&listener) {
+            return Ok(());
         }
+        Err(io::Error::new(io::ErrorKind::NotConnected, "the listener is closed"))
     }
 
     /// The settings of a listener.
@@ -146,15 +140,9 @@ impl StackState {
         config.ok_or_else(|| io::Error::new(io::ErrorKind::NotConnected, "the listener is closed"))
     }
 
-    /// Registers a task to wake when a connection arrives, in addition to those in `accept`.
-    pub(crate) fn await_arrival(&mut self, listener: ListenerId, waker: &Waker) {
-        if let Some(accepting) = self.listeners.get_mut(&listener) {
-            store(&mut accepting.waker, waker);
-        }
-    }
-
     pub(crate) fn unlisten(&mut self, now: Instant, listener: ListenerId) {
-        if self.listeners.remove(&listener).is_some() {
+        if let Some(queue) = self.listeners.remove(&listener) {
+            queue.forget(self.links.as_ref().map_or(0, |links| links.index));
             // Also resets the queued connections: nobody has accepted them.
             self.endpoint.unlisten(now, listener);
         }
@@ -203,9 +191,8 @@ impl StackState {
         self.closing = true;
         let listeners: Vec<_> = self.listeners.keys().copied().collect();
         for listener in listeners {
-            if let Some(accepting) = self.listeners.get_mut(&listener) {
-                wakes.everyone(&accepting.arrivals);
-                wakes.extend(accepting.waker.take());
+            if let Some(queue) = self.listeners.get(&listener) {
+                queue.wake_all(wakes);
             }
             self.unlisten(now, listener);
         }

@@ -1,6 +1,8 @@
 //! The state behind a [shard](super::shard)'s lock, and how it runs: packets out, deadlines, events.
 
+pub(crate) mod accepting;
 mod datagrams;
+mod gone;
 mod handles;
 mod mtu;
 mod packets;
@@ -9,21 +11,24 @@ mod syns;
 use super::backlog::Backlog;
 use super::driver::Gathering;
 use super::handover::Handover;
+use super::hub::Links;
 use super::shard::Wakes;
 use super::turns::{Account, Turns};
 use crate::device::Device;
 use crate::pacing::{Pacing, Wait, Waiter};
 use crate::stats::{Meters, Stats};
 use crate::timer::{self, Timer};
+use accepting::AcceptQueue;
 use ackline_tcp_core::events::PacketObserver;
 use ackline_tcp_core::{
     ConnId, Duration, Endpoint, Event, Instant, ListenerId, TxBudget, WakeReason, Wakeup,
 };
 use datagrams::UdpWaits;
+use gone::Gone;
 use mtu::PortMtu;
 use packets::PacketWaits;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
 use std::sync::Arc;
 use std::task::Waker;
@@ -76,10 +81,12 @@ pub(crate) struct StackState {
     pub(crate) handover: Handover,
     /// By [`ConnId::index`]; a slot with another identity belongs to an earlier connection.
     pub(in crate::stack) slots: Vec<Slot>,
-    listeners: BTreeMap<ListenerId, Accepting>,
+    listeners: BTreeMap<ListenerId, Arc<AcceptQueue>>,
     pub(crate) udp: UdpWaits,
     syns: HeldSyns,
     packets: PacketWaits,
+    /// The other shards, if there are any.
+    pub(in crate::stack) links: Option<Links>,
     /// The driver task's waker, while it sleeps.
     pub(crate) driver: Option<Waker>,
     /// Deadlines of the runtime itself, soonest first.
@@ -194,16 +201,6 @@ struct Rare {
     linger: Option<Duration>,
 }
 
-#[derive(Debug)]
-struct Accepting {
-    /// Connections that no `accept` has taken. Bounded by the core: they count against the listener's
-    /// backlog.
-    queue: VecDeque<ConnId>,
-    arrivals: Arc<Notify>,
-    /// The task that polls for them.
-    waker: Option<Waker>,
-}
-
 /// Why the stack stopped.
 #[derive(Clone, Debug)]
 struct Failure {
@@ -227,7 +224,13 @@ pub(crate) enum Side {
 }
 
 impl StackState {
-    pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, waits: Waits) -> Self {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        device: Box<dyn Device>,
+        timer: Timer,
+        waits: Waits,
+        links: Option<Links>,
+    ) -> Self {
         let Waits { pacing, busy_poll, turn, backlog_time } = waits;
         let granularity = endpoint.config().granularity;
         Self {
@@ -259,6 +262,7 @@ impl StackState {
             udp: UdpWaits::default(),
             syns: HeldSyns::default(),
             packets: PacketWaits::default(),
+            links,
             driver: None,
             alarms: BinaryHeap::new(),
             closers: Vec::new(),
@@ -439,12 +443,9 @@ impl StackState {
 
     fn enqueue(&mut self, now: Instant, listener: ListenerId, conn: ConnId, wakes: &mut Wakes) {
         self.adopt(conn);
-        match self.listeners.get_mut(&listener) {
-            Some(accepting) => {
-                accepting.queue.push_back(conn);
-                wakes.arrival(&accepting.arrivals);
-                wakes.extend(accepting.waker.take());
-            }
+        let shard = self.links.as_ref().map_or(0, |links| links.index);
+        match self.listeners.get(&listener) {
+            Some(queue) => queue.push(shard, conn, wakes),
             None => self.discard(now, conn),
         }
     }
@@ -483,15 +484,19 @@ impl StackState {
                 wakes.everyone(news);
             }
         }
-        for accepting in self.listeners.values_mut() {
-            wakes.everyone(&accepting.arrivals);
-            wakes.extend(accepting.waker.take());
+        for queue in self.listeners.values() {
+            queue.wake_all(wakes);
         }
         self.udp.wake_all(wakes);
         self.syns.wake_all(wakes);
         self.packets.wake_all(wakes);
         wakes.extend(self.closers.drain(..));
         wakes.extend(self.driver.take());
+        if let Some(links) = &mut self.links {
+            links.stop();
+            // The queue is closed, so that the kernel puts nothing into it any more: the others take that.
+            self.device.device = Box::new(Gone::of(&*self.device.device));
+        }
     }
 
     /// Why the stack stopped, if it did.
@@ -527,6 +532,9 @@ impl StackState {
             device_backlogs: self.backlog.times(),
             rx_super_packets: *rx_super_packets,
             tx_super_packets: *tx_super_packets,
+            handed_over: self.links.as_ref().map_or(0, |links| links.handed),
+            taken_over: self.links.as_ref().map_or(0, |links| links.taken),
+            handover_drops: self.links.as_ref().map_or(0, Links::dropped),
             connections: self.endpoint.connections(),
             half_open: self.endpoint.half_open(),
             held_syns: self.endpoint.held_syns(),

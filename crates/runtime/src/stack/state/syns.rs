@@ -2,7 +2,7 @@
 
 use super::StackState;
 use crate::io_error;
-use crate::stack::shard::{Wakes, store};
+use crate::stack::shard::Wakes;
 use ackline_tcp_core::endpoint::{IncomingSyn, Refusal, SynEvent, SynId};
 use ackline_tcp_core::error::ConnError;
 use ackline_tcp_core::{ConnId, Instant, ListenerId};
@@ -49,8 +49,8 @@ impl StackState {
         if let Some((id, syn)) = self.endpoint.next_syn(listener) {
             return Ok(Some((id, syn, self.syns.0.entry(id).or_default().news.clone())));
         }
-        if let (Some(accepting), Some(waker)) = (self.listeners.get_mut(&listener), waker) {
-            store(&mut accepting.waker, waker);
+        if let (Some(queue), Some(waker)) = (self.listeners.get(&listener), waker) {
+            queue.keep(waker);
         }
         Ok(None)
     }
@@ -85,9 +85,8 @@ impl StackState {
         while let Some(event) = self.endpoint.poll_syn_event() {
             match event {
                 SynEvent::Arrived(listener) => {
-                    if let Some(accepting) = self.listeners.get_mut(&listener) {
-                        wakes.everyone(&accepting.arrivals);
-                        wakes.extend(accepting.waker.take());
+                    if let Some(queue) = self.listeners.get(&listener) {
+                        queue.wake_all(wakes);
                     }
                 }
                 SynEvent::Connected { syn, conn } => {

@@ -1,0 +1,255 @@
+//! What the shards of a stack share: who owns what, who runs, and each one's [inbox](super::inbox).
+
+use super::inbox::{Inbox, Parcel};
+use ackline_tcp_core::RxPacket;
+use ackline_tcp_core::steering::{MAX_SHARDS, Steering};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::Waker;
+
+/// Shared by all shards. No lock is held for longer than it takes to exchange pointers, and none is taken for a packet that has come to its
+/// owner's queue.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    steering: Steering,
+    inboxes: Box<[Inbox]>,
+    /// The shards that run, one bit each.
+    alive: AtomicU64,
+    /// Shards that may still have something to deliver, once no handle is left.
+    busy: AtomicUsize,
+    /// Shards are connected from in turn.
+    next: AtomicUsize,
+}
+
+const _: () = assert!(MAX_SHARDS <= u64::BITS as usize);
+
+/// The shards that run, as they were a moment ago.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alive(u64);
+
+impl Alive {
+    pub(crate) const fn has(self, shard: usize) -> bool {
+        self.0 >> shard & 1 != 0
+    }
+
+    /// Who has what belongs to `shard`: another one if it does not run any more, so that its peers learn that their connections are gone, and new
+    /// ones find somebody.
+    pub(crate) const fn heir(self, shard: usize) -> usize {
+        if self.has(shard) || self.0 == 0 {
+            return shard;
+        }
+        // The next one above, or else the lowest.
+        let above = self.0 & u64::MAX.wrapping_shl(shard as u32);
+        (if above == 0 { self.0 } else { above }).trailing_zeros() as usize
+    }
+}
+
+impl Hub {
+    pub(crate) fn new(steering: Steering) -> Self {
+        let shards = steering.shards();
+        Self {
+            steering,
+            inboxes: (0..shards).map(|_| Inbox::default()).collect(),
+            alive: AtomicU64::new(u64::MAX >> (u64::BITS as usize - shards)),
+            busy: AtomicUsize::new(shards),
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn alive(&self) -> Alive {
+        Alive(self.alive.load(Ordering::Relaxed))
+    }
+
+    /// The shard that has a connection with this address and this local port.
+    pub(crate) fn owner(&self, remote: SocketAddr, local: u16) -> usize {
+        self.alive().heir(self.steering.shard_of(remote, local))
+    }
+
+    /// The shard to open the next connection.
+    pub(crate) fn next(&self) -> usize {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        self.alive().heir(turn % self.inboxes.len())
+    }
+
+    pub(crate) fn inbox(&self, shard: usize) -> Option<&Inbox> {
+        self.inboxes.get(shard)
+    }
+
+    /// Packets that were dropped because their shard did not keep up, or had stopped.
+    pub(crate) fn dropped(&self, shard: usize) -> u64 {
+        self.inbox(shard).map_or(0, Inbox::dropped)
+    }
+
+    /// The drivers that sleep.
+    fn sleepers(&self) -> impl Iterator<Item = Waker> {
+        self.inboxes.iter().filter_map(Inbox::take_waker)
+    }
+}
+
+/// One shard's side of the hub.
+#[derive(Debug)]
+pub(crate) struct Links {
+    hub: Arc<Hub>,
+    /// Which shard it is.
+    pub(crate) index: usize,
+    /// For each shard, what it gets when the batch is over.
+    parcels: Box<[Parcel]>,
+    /// The shards for which there is something, one bit each.
+    waiting: u64,
+    /// Packets handed to others, and taken from them.
+    pub(crate) handed: u64,
+    pub(crate) taken: u64,
+    /// It has nothing left to deliver, or does not run.
+    idle: bool,
+}
+
+impl Links {
+    pub(crate) fn new(hub: Arc<Hub>, index: usize) -> Self {
+        let parcels = (0..hub.inboxes.len()).map(|_| Parcel::default()).collect();
+        Self { hub, index, parcels, waiting: 0, handed: 0, taken: 0, idle: false }
+    }
+
+    pub(crate) fn alive(&self) -> Alive {
+        self.hub.alive()
+    }
+
+    /// The shard that has a received packet.
+    #[inline]
+    pub(crate) fn owner(&self, alive: Alive, packet: &RxPacket<'_>) -> usize {
+        alive.heir(self.hub.steering.shard_for(packet))
+    }
+
+    /// Copies a packet for its owner, who gets it with [`deliver`](Self::deliver).
+    pub(crate) fn hand_over(&mut self, owner: usize, link: &[u8], packet: &RxPacket<'_>) {
+        if let Some(parcel) = self.parcels.get_mut(owner) {
+            parcel.add(link, packet);
+            self.waiting |= 1 << owner;
+            self.handed += 1;
+        }
+    }
+
+    /// The batch is over: the others get what is theirs.
+    pub(crate) fn deliver(&mut self) {
+        while self.waiting != 0 {
+            let owner = self.waiting.trailing_zeros() as usize;
+            self.waiting &= self.waiting - 1;
+            if let (Some(inbox), Some(parcel)) = (self.hub.inbox(owner), self.parcels.get_mut(owner))
+                && let Some(sleeper) = inbox.deliver(parcel)
+            {
+                sleeper.wake();
+            }
+        }
+    }
+
+    /// The next parcel for this shard.
+    pub(crate) fn take(&mut self) -> Option<Parcel> {
+        let parcel = self.hub.inbox(self.index)?.take()?;
+        self.taken += parcel.len() as u64;
+        Some(parcel)
+    }
+
+    pub(crate) fn give_back(&self, parcel: Parcel) {
+        if let Some(inbox) = self.hub.inbox(self.index) {
+            inbox.give_back(parcel);
+        }
+    }
+
+    /// The driver is about to sleep; false if there is something for it.
+    pub(crate) fn sleep(&self, waker: &Waker) -> bool {
+        self.hub.inbox(self.index).is_none_or(|inbox| inbox.sleep(waker))
+    }
+
+    pub(crate) fn dropped(&self) -> u64 {
+        self.hub.dropped(self.index)
+    }
+
+    /// This shard has nothing left to deliver, and there is no handle. It has to run as long as others have something, because their packets may
+    /// come to its queue. True if nobody has.
+    pub(crate) fn rest(&mut self) -> bool {
+        if !std::mem::replace(&mut self.idle, true) && self.hub.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.hub.sleepers().for_each(Waker::wake);
+        }
+        self.hub.busy.load(Ordering::Acquire) == 0
+    }
+
+    /// This shard has stopped: its connections are gone, and others answer for it.
+    pub(crate) fn stop(&mut self) {
+        self.hub.alive.fetch_and(!(1 << self.index), Ordering::AcqRel);
+        if let Some(inbox) = self.hub.inbox(self.index) {
+            inbox.close();
+        }
+        self.rest();
+    }
+}
+
+/// Where a stack's shards run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shards {
+    /// One for each processor that the process may use, if the device has several queues and nothing else needs a single
+    /// shard; otherwise one.
+    Auto,
+    /// So many, 1 to 64.
+    Fixed(usize),
+    /// One.
+    #[default]
+    One,
+}
+
+impl From<usize> for Shards {
+    fn from(shards: usize) -> Self {
+        Self::Fixed(shards)
+    }
+}
+
+/// `auto`, or a number from 1 to 64.
+impl std::str::FromStr for Shards {
+    type Err = io::Error;
+
+    fn from_str(text: &str) -> io::Result<Self> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let shards = text.parse().ok().filter(|shards| (1..=MAX_SHARDS).contains(shards));
+        shards.map(Self::Fixed).ok_or_else(|| {
+            let why = format!("\"{text}\" is no number of shards: auto, or 1 to {MAX_SHARDS}");
+            io::Error::new(io::ErrorKind::InvalidInput, why)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belonged_to_a_shard_that_has_stopped_goes_to_the_next_one() {
+        let alive = Alive(0b1011);
+        let heirs: Vec<_> = (0..4).map(|shard| alive.heir(shard)).collect();
+        assert_eq!(heirs, [0, 1, 3, 3]);
+        assert_eq!(Alive(0b0011).heir(3), 0);
+        assert_eq!(Alive(0).heir(2), 2, "nobody");
+        assert_eq!(Alive(1 << 63).heir(0), 63);
+    }
+
+    #[test]
+    fn numbers_of_shards_are_read() {
+        assert_eq!("auto".parse::<Shards>().unwrap(), Shards::Auto);
+        assert_eq!("4".parse::<Shards>().unwrap(), Shards::Fixed(4));
+        for wrong in ["0", "65", "-1", "many", ""] {
+            assert!(wrong.parse::<Shards>().unwrap_err().to_string().contains("1 to 64"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_last_shard_to_rest_ends_all() {
+        let hub = Arc::new(Hub::new(Steering::new(3, &[0; 32])));
+        let mut links: Vec<_> = (0..3).map(|index| Links::new(hub.clone(), index)).collect();
+        assert!(!links[0].rest() && !links[0].rest(), "once is enough");
+        links[1].stop();
+        assert!(!links[0].rest());
+        assert!(links[2].rest() && links[0].rest());
+    }
+}

@@ -1,0 +1,359 @@
+//! Packets handed from one shard to another.
+//!
+//! A shard that receives packets of its siblings collects them, one [`Parcel`] for each sibling, and delivers the parcels when its batch
+//! is over: one lock, held for some pointers' time, and one wake-up, however many packets. The buffers go round and round, so nothing is allocated in
+//! the long run.
+//!
+//! The owner takes all parcels in its turn. Before it sleeps it says so ([`Inbox::sleep`]), which fails if something has come: whoever
+//! delivers finds either a waker, or somebody who will look. The tests try all orders of these steps.
+
+use ackline_tcp_core::RxPacket;
+use ackline_tcp_core::wire::RxChecksum;
+use std::collections::VecDeque;
+use std::num::NonZeroU16;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+/// Maximum number of bytes that wait for a shard: a TUN device's worth of super-packets for some hundred connections.
+const MOST_BYTES: usize = 32 << 20;
+/// Maximum number of packets that wait for a shard.
+const MOST_PACKETS: usize = 32_768;
+/// Parcels that are kept to be filled again.
+const MOST_SPARE: usize = 4;
+/// A parcel that has become larger is not kept.
+const MOST_KEPT: usize = 1 << 20;
+
+/// Packets for one shard, in the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Parcel {
+    /// Each packet, behind the header of its link if somebody observes.
+    bytes: Vec<u8>,
+    packets: Vec<Packed>,
+}
+
+/// One packet of a parcel.
+#[derive(Clone, Copy, Debug)]
+struct Packed {
+    /// Bytes of the link's header, and of the packet.
+    link: u16,
+    len: u32,
+    segment_size: Option<NonZeroU16>,
+    checksum: RxChecksum,
+}
+
+impl Parcel {
+    /// Copies a packet into the parcel.
+    pub(crate) fn add(&mut self, link: &[u8], packet: &RxPacket<'_>) {
+        let [second, third] = packet.more;
+        for part in [link, packet.head, second, third] {
+            self.bytes.extend_from_slice(part);
+        }
+        self.packets.push(Packed {
+            link: link.len() as u16,
+            len: packet.len() as u32,
+            segment_size: packet.segment_size,
+            checksum: packet.checksum,
+        });
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// The packets, each with the header of its link.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], RxPacket<'_>)> {
+        let mut rest = &self.bytes[..];
+        self.packets.iter().map(move |&Packed { link, len, segment_size, checksum }| {
+            let (link, behind) = rest.split_at(link.into());
+            let (head, behind) = behind.split_at(len as usize);
+            rest = behind;
+            (link, RxPacket { head, more: [&[], &[]], segment_size, checksum })
+        })
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.packets.clear();
+    }
+}
+
+/// What waits for one shard.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    queue: Mutex<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    parcels: VecDeque<Parcel>,
+    packets: usize,
+    bytes: usize,
+    spare: Vec<Parcel>,
+    /// The owner's driver, while it sleeps.
+    waker: Option<Waker>,
+    /// The owner does not run any more.
+    closed: bool,
+    /// Packets that found no room, or no owner.
+    dropped: u64,
+}
+
+impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // Only the allocator can panic under the lock.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Delivers a parcel, which is empty after it. Returns the owner's driver if it sleeps. What has no room is dropped, as by a full device
+    /// queue, and counted.
+    pub(crate) fn deliver(&self, parcel: &mut Parcel) -> Option<Waker> {
+        let mut queue = self.lock();
+        let full =
+            queue.packets + parcel.len() > MOST_PACKETS || queue.bytes + parcel.bytes.len() > MOST_BYTES;
+        if queue.closed || (full && !queue.parcels.is_empty()) {
+            queue.dropped += parcel.len() as u64;
+            parcel.clear();
+        } else {
+            queue.packets += parcel.len();
+            queue.bytes += parcel.bytes.len();
+            let empty = queue.spare.pop().unwrap_or_default();
+            queue.parcels.push_back(std::mem::replace(parcel, empty));
+        }
+        queue.waker.take()
+    }
+
+    /// The parcel that has waited for longest.
+    pub(crate) fn take(&self) -> Option<Parcel> {
+        let mut queue = self.lock();
+        let parcel = queue.parcels.pop_front()?;
+        queue.packets -= parcel.len();
+        queue.bytes -= parcel.bytes.len();
+        Some(parcel)
+    }
+
+    /// Takes a parcel back to be filled again.
+    pub(crate) fn give_back(&self, mut parcel: Parcel) {
+        parcel.clear();
+        if parcel.bytes.capacity() > MOST_KEPT {
+            return;
+        }
+        let mut queue = self.lock();
+        if queue.spare.len() < MOST_SPARE {
+            queue.spare.push(parcel);
+        }
+    }
+
+    /// The owner is about to sleep, and is woken by the next delivery; false if something has come.
+    pub(crate) fn sleep(&self, waker: &Waker) -> bool {
+        let mut queue = self.lock();
+        if !queue.parcels.is_empty() {
+            return false;
+        }
+        match &mut queue.waker {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+        true
+    }
+
+    /// The owner's driver, if it sleeps.
+    pub(crate) fn take_waker(&self) -> Option<Waker> {
+        self.lock().waker.take()
+    }
+
+    /// The owner has stopped: what waits, and what comes, is dropped.
+    pub(crate) fn close(&self) {
+        let mut queue = self.lock();
+        queue.closed = true;
+        queue.dropped += queue.packets as u64;
+        (queue.packets, queue.bytes) = (0, 0);
+        queue.parcels.clear();
+        queue.spare.clear();
+        queue.waker = None;
+    }
+
+    /// Packets that were dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.lock().dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Wake;
+
+    fn parcel(packets: usize, bytes: usize) -> Parcel {
+        let mut parcel = Parcel::default();
+        for _ in 0..packets {
+            parcel.add(&[], &RxPacket::new(&vec![1; bytes]));
+        }
+        parcel
+    }
+
+    #[test]
+    fn packets_come_out_as_they_went_in() {
+        let inbox = Inbox::default();
+        let mut parcel = Parcel::default();
+        let first = RxPacket::new(&[1, 2]).with_more([&[3], &[4, 5]]).with_segment_size(NonZeroU16::new(2));
+        parcel.add(&[9, 9], &first);
+        parcel.add(&[], &RxPacket::new(&[6]).with_checksum(RxChecksum::Partial));
+        assert!(inbox.deliver(&mut parcel).is_none());
+        assert_eq!(parcel.len(), 0);
+        let taken = inbox.take().expect("a parcel");
+        let packets: Vec<_> = taken.iter().collect();
+        let (link, packet) = packets[0];
+        assert_eq!(
+            (link, packet.head, packet.segment_size),
+            (&[9, 9][..], &[1, 2, 3, 4, 5][..], NonZeroU16::new(2))
+        );
+        let (link, packet) = packets[1];
+        assert_eq!((link, packet.head, packet.checksum), (&[][..], &[6][..], RxChecksum::Partial));
+        assert!(inbox.take().is_none());
+    }
+
+    #[test]
+    fn what_waits_is_bounded_in_packets_and_bytes() {
+        let inbox = Inbox::default();
+        inbox.deliver(&mut parcel(MOST_PACKETS, 1));
+        inbox.deliver(&mut parcel(1, 1));
+        assert_eq!(inbox.dropped(), 1);
+        assert_eq!(inbox.take().map(|parcel| parcel.len()), Some(MOST_PACKETS));
+        inbox.deliver(&mut parcel(1, MOST_BYTES));
+        inbox.deliver(&mut parcel(3, 1));
+        assert_eq!(inbox.dropped(), 4);
+        inbox.close();
+        assert_eq!(inbox.dropped(), 5, "nobody takes it any more");
+        inbox.deliver(&mut parcel(1, 1));
+        assert!(inbox.take().is_none());
+        assert_eq!(inbox.dropped(), 6);
+    }
+
+    /// Somebody who notes that he has been woken.
+    #[derive(Default)]
+    struct Bell(AtomicBool);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The steps of an owner and of senders, each of which is one operation of the inbox, in an order that `choose` decides among those that can
+    /// go on. Returns how many packets the owner had when nobody could.
+    fn play(senders: usize, parcels: usize, mut choose: impl FnMut(usize) -> usize) -> usize {
+        let inbox = Inbox::default();
+        let bell = Arc::new(Bell::default());
+        let waker = Waker::from(bell.clone());
+        // What each sender still has to deliver, and whom it has to wake.
+        let mut senders: Vec<(usize, Option<Waker>)> = vec![(parcels, None); senders];
+        let (mut asleep, mut tired, mut taken) = (false, false, 0);
+        loop {
+            let mut able: Vec<Option<usize>> = Vec::new();
+            able.extend(
+                (0..senders.len()).filter(|at| senders[*at].0 > 0 || senders[*at].1.is_some()).map(Some),
+            );
+            if !asleep || bell.0.load(Ordering::Relaxed) {
+                able.push(None);
+            }
+            if able.is_empty() {
+                return taken;
+            }
+            match able[choose(able.len())] {
+                Some(at) => {
+                    let (left, sleeper) = &mut senders[at];
+                    match sleeper.take() {
+                        Some(sleeper) => sleeper.wake(),
+                        None => {
+                            *left -= 1;
+                            *sleeper = inbox.deliver(&mut parcel(1, 1));
+                        }
+                    }
+                }
+                None if asleep => {
+                    bell.0.store(false, Ordering::Relaxed);
+                    (asleep, tired) = (false, false);
+                }
+                None if tired => {
+                    asleep = inbox.sleep(&waker);
+                    tired = false;
+                }
+                None => match inbox.take() {
+                    Some(parcel) => taken += parcel.len(),
+                    None => tired = true,
+                },
+            }
+        }
+    }
+
+    /// All operations take the one lock, so their orders are all that can happen.
+    #[test]
+    fn no_order_of_steps_loses_a_wake_up() {
+        let (mut choices, mut orders) = (Vec::<(usize, usize)>::new(), 0_u32);
+        loop {
+            let mut step = 0;
+            let taken = play(2, 2, |able| {
+                if step == choices.len() {
+                    choices.push((0, able));
+                }
+                step += 1;
+                choices[step - 1].0
+            });
+            assert_eq!(taken, 4, "{choices:?}");
+            orders += 1;
+            // The next order: the last choice that has another alternative takes it.
+            while choices.pop_if(|(chosen, able)| *chosen + 1 == *able).is_some() {}
+            match choices.last_mut() {
+                Some((chosen, _)) => *chosen += 1,
+                None => break,
+            }
+        }
+        assert!(orders > 1_000, "{orders} orders");
+    }
+
+    /// A generator of random choices.
+    fn random(seed: u64) -> impl FnMut(usize) -> usize {
+        let mut state = seed | 1;
+        move |among| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 33) as usize % among
+        }
+    }
+
+    fn random_orders(number: u64) {
+        let mut seed = crate::random::seed().expect("random numbers");
+        seed[8..].fill(0);
+        let seed = u64::from_le_bytes(*seed.first_chunk().expect("eight bytes"));
+        println!("seed {seed}");
+        let mut choose = random(seed);
+        for round in 0..number {
+            let (senders, parcels) = (1 + choose(4), 1 + choose(6));
+            assert_eq!(play(senders, parcels, &mut choose), senders * parcels, "seed {seed}, round {round}");
+        }
+    }
+
+    #[test]
+    fn random_orders_of_more_senders_lose_no_wake_up() {
+        random_orders(20_000);
+    }
+
+    #[test]
+    #[ignore = "slow: a million orders"]
+    fn a_million_random_orders_lose_no_wake_up() {
+        random_orders(1_000_000);
+    }
+
+    #[test]
+    fn a_buffer_is_filled_again_unless_it_is_large() {
+        let inbox = Inbox::default();
+        inbox.give_back(parcel(1, MOST_KEPT + 1));
+        assert!(inbox.lock().spare.is_empty());
+        inbox.give_back(parcel(1, 100));
+        let mut parcel = parcel(1, 1);
+        inbox.deliver(&mut parcel);
+        assert!(parcel.bytes.capacity() >= 100);
+    }
+}

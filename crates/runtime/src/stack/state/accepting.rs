@@ -1,0 +1,71 @@
+//! The accept queue of a listener, which all shards fill.
+
+use crate::stack::shard::{Wakes, store};
+use ackline_tcp_core::ConnId;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use tokio::sync::Notify;
+
+/// Established connections that no `accept` has taken, and who waits for them. Its lock is taken within those of the shards, and no other
+/// within it.
+#[derive(Debug, Default)]
+pub(crate) struct AcceptQueue {
+    waiting: Mutex<Waiting>,
+    /// Notified of each connection, and of the end.
+    pub(crate) arrivals: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Each with its shard. Bounded by the core: they count against the listener's backlog.
+    conns: VecDeque<(usize, ConnId)>,
+    /// The task that polls for them.
+    waker: Option<Waker>,
+}
+
+impl AcceptQueue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Only the allocator can panic under the lock.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection of this shard waits.
+    pub(super) fn push(&self, shard: usize, conn: ConnId, wakes: &mut Wakes) {
+        wakes.arrival(&self.arrivals);
+        let mut waiting = self.lock();
+        waiting.conns.push_back((shard, conn));
+        wakes.extend(waiting.waker.take());
+    }
+
+    /// The connection that has waited for longest, and its shard; or the waker is kept.
+    pub(crate) fn pop(&self, waker: Option<&Waker>) -> Option<(usize, ConnId)> {
+        let mut waiting = self.lock();
+        let next = waiting.conns.pop_front();
+        if let (None, Some(waker)) = (next, waker) {
+            store(&mut waiting.waker, waker);
+        }
+        next
+    }
+
+    /// Keeps the waker of a task that polls for SYNs.
+    pub(super) fn keep(&self, waker: &Waker) {
+        store(&mut self.lock().waker, waker);
+    }
+
+    /// Everybody looks again.
+    pub(super) fn wake_all(&self, wakes: &mut Wakes) {
+        wakes.everyone(&self.arrivals);
+        wakes.extend(self.lock().waker.take());
+    }
+
+    /// Connections of this shard that wait.
+    pub(super) fn len(&self, shard: usize) -> usize {
+        self.lock().conns.iter().filter(|(of, _)| *of == shard).count()
+    }
+
+    /// The listener of this shard is gone, and its connections with it.
+    pub(super) fn forget(&self, shard: usize) {
+        self.lock().conns.retain(|(of, _)| *of != shard);
+    }
+}

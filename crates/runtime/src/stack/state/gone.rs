@@ -1,0 +1,55 @@
+//! What remains of a shard's queue when it has stopped.
+
+use crate::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
+use std::io;
+use std::num::NonZeroU16;
+use std::task::{Context, Poll};
+
+/// A closed queue: it carries nothing, and remembers what it had carried.
+#[derive(Debug)]
+pub(super) struct Gone {
+    caps: DeviceCaps,
+    stats: DeviceStats,
+}
+
+impl Gone {
+    pub(super) fn of(device: &dyn Device) -> Self {
+        Self { caps: device.caps(), stats: device.stats() }
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::NetworkDown, "the shard has stopped")
+}
+
+impl Device for Gone {
+    fn caps(&self) -> DeviceCaps {
+        self.caps
+    }
+
+    fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
+        Err(closed())
+    }
+
+    fn try_send(
+        &mut self,
+        _header: &[u8],
+        _payload: [&[u8]; 2],
+        _segment_size: Option<NonZeroU16>,
+        _checksum: TxChecksum,
+    ) -> io::Result<()> {
+        Err(closed())
+    }
+
+    fn poll_readable(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Err(closed()))
+    }
+
+    fn poll_writable(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Err(closed()))
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.stats
+    }
+}

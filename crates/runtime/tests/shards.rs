@@ -1,0 +1,176 @@
+//! Stacks of several shards on the queues of one interface, against the kernel.
+
+use ackline_runtime::device::tun::{Tun, TunConfig};
+use ackline_runtime::netlink::InterfaceAddress;
+use ackline_runtime::testing::isolated;
+use ackline_runtime::{Error, Stack};
+use ackline_tcp_core::ListenOn;
+use std::collections::BTreeMap;
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+const KERNEL: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
+const STACK: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
+const PORT: u16 = 7;
+
+fn tun() -> Result<Tun, Error> {
+    let network = InterfaceAddress::network("10.77.0.1/24".parse().expect("a network"));
+    Tun::create(&TunConfig::new().name("ack0").multi_queue().address(network))
+}
+
+/// Runs `work` on a tokio runtime of this thread, for at most a minute and a half.
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        tokio::time::timeout(Duration::from_secs(90), work).await.expect("still running after 90 seconds")
+    })
+}
+
+fn stack(shards: usize) -> Result<Stack, Error> {
+    Ok(Stack::builder(tun()?).address(STACK).shards(shards).spawn().expect("descriptors and threads"))
+}
+
+/// A request and an answer with somebody who sends everything back.
+fn ask(number: u32) -> io::Result<()> {
+    let mut stream = TcpStream::connect((STACK, PORT))?;
+    stream.write_all(&number.to_be_bytes())?;
+    let mut answer = [0; 4];
+    stream.read_exact(&mut answer)?;
+    assert_eq!(answer, number.to_be_bytes());
+    Ok(())
+}
+
+/// Answers connections of the stack, each by a byte.
+fn kernel_server() -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind((KERNEL, 0))?;
+    let place = listener.local_addr()?;
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut byte = [0];
+            // Whoever has connected sees an error.
+            let _ = stream.read_exact(&mut byte).and_then(|()| stream.write_all(&byte));
+        }
+    });
+    Ok(place)
+}
+
+fn serve(stack: &Stack) {
+    let listener = stack.listen(ListenOn::Port(PORT)).expect("free");
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            stream.runtime().clone().spawn(async move {
+                let mut bytes = [0; 4];
+                stream.read_exact(&mut bytes).await?;
+                stream.write_all(&bytes).await?;
+                // The client closes first.
+                stream.read(&mut bytes).await
+            });
+        }
+    });
+}
+
+/// `number` connects in each direction, some of them at once; why some failed.
+async fn connects(stack: &Stack, number: u32) -> BTreeMap<String, usize> {
+    const AT_ONCE: u32 = 20;
+    serve(stack);
+    let place = kernel_server().expect("a socket");
+    let clients = (0..4).map(|client| {
+        thread::spawn(move || {
+            let failed = (0..number / 4).filter_map(|round| ask(client * number + round).err());
+            failed.map(|error| format!("the kernel: {error}")).collect::<Vec<_>>()
+        })
+    });
+    let clients: Vec<_> = clients.collect();
+    let ours = (0..AT_ONCE).map(|_| {
+        let stack = stack.clone();
+        tokio::spawn(async move {
+            let mut failed = Vec::new();
+            for _ in 0..number / AT_ONCE {
+                let outcome = async {
+                    let mut stream = stack.connect(place).await?;
+                    stream.write_all(&[1]).await?;
+                    stream.read_u8().await
+                };
+                failed.extend(outcome.await.err().map(|error: io::Error| error.to_string()));
+            }
+            failed
+        })
+    });
+    let mut failed = Vec::new();
+    for task in ours.collect::<Vec<_>>() {
+        failed.extend(task.await.expect("no panic"));
+    }
+    for client in clients {
+        let join = || client.join().expect("no panic");
+        failed.extend(tokio::task::spawn_blocking(join).await.expect("no panic"));
+    }
+    let mut reasons = BTreeMap::new();
+    failed.into_iter().for_each(|reason| *reasons.entry(reason).or_default() += 1);
+    reasons
+}
+
+#[test]
+fn no_connect_fails_whichever_queue_its_packets_come_to() {
+    isolated("no_connect_fails_whichever_queue_its_packets_come_to", || {
+        block_on(async {
+            let stack = stack(2)?;
+            let failed = connects(&stack, 10_000).await;
+            let stats = stack.stats();
+            assert!(failed.is_empty(), "{failed:?}, {stats:?}");
+            // An old ACK that the other queue has delayed may be answered with an RST, which ends nothing.
+            assert_eq!((stats.counters.tcp_estab_resets, stats.counters.tcp_attempt_fails), (0, 0));
+            assert_eq!(stats.handover_drops, 0);
+            assert_eq!(stats.counters.tcp_active_opens, 10_000);
+            assert_eq!(stats.counters.tcp_passive_opens, 10_000);
+            println!("{} of {} packets handed over", stats.handed_over, stats.device.rx_packets);
+            for shard in stack.shard_stats() {
+                assert!((4_000..6_000).contains(&shard.counters.tcp_passive_opens), "{:?}", shard.counters);
+            }
+            Ok(())
+        })
+    });
+}
+
+#[test]
+fn an_interface_that_is_removed_fails_all_shards() {
+    isolated("an_interface_that_is_removed_fails_all_shards", || {
+        block_on(async {
+            let stack = stack(4)?;
+            let place = kernel_server().expect("a socket");
+            let mut streams = Vec::new();
+            for _ in 0..16 {
+                streams.push(stack.connect(place).await.expect("connected"));
+            }
+            let listener = stack.listen(ListenOn::Port(PORT)).expect("free");
+            let index = ackline_runtime::netlink::Netlink::open()?.interface("ack0")?.index;
+            ackline_runtime::netlink::Netlink::open()?.remove(index)?;
+            for stream in &mut streams {
+                let error = stream.read_u8().await.expect_err("gone");
+                assert_eq!(error.kind(), io::ErrorKind::NetworkDown, "{error}");
+            }
+            assert_eq!(listener.accept().await.expect_err("gone").kind(), io::ErrorKind::NetworkDown);
+            assert_eq!(stack.connect(place).await.expect_err("gone").kind(), io::ErrorKind::NetworkDown);
+            Ok(())
+        })
+    });
+}
+
+#[test]
+fn a_tun_device_of_one_queue_has_one_shard() {
+    isolated("a_tun_device_of_one_queue_has_one_shard", || {
+        block_on(async {
+            let tun = Tun::create(&TunConfig::new())?;
+            let error = Stack::builder(tun).shards(2).spawn().expect_err("one queue");
+            assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+            assert!(error.to_string().contains("multi_queue"), "{error}");
+            let tun = Tun::create(&TunConfig::new())?;
+            let stack =
+                Stack::builder(tun).shards(ackline_runtime::stack::Shards::Auto).spawn().expect("one");
+            assert_eq!(stack.shards(), 1);
+            Ok(())
+        })
+    });
+}
