@@ -190,6 +190,16 @@ fn driver(families: &mut Families, stats: &Stats) {
             "Times that packets began to wait in the device, because the stack or its applications did not keep up.",
             stats.device_backlogs,
         ),
+        (
+            "shard_packets_handed_over",
+            "Packets that came to another shard's queue than their own, and were handed over.",
+            stats.handed_over,
+        ),
+        (
+            "shard_packets_handed_over_dropped",
+            "Of these, dropped because their shard did not keep up or had stopped.",
+            stats.handover_drops,
+        ),
     ];
     for (name, help, value) in counters {
         families.counter(name, help, value);
@@ -293,6 +303,10 @@ mod tests {
         ("device_drops", "device_refused_total"),
         ("turn_waits", "turn_waits_total"),
         ("device_backlogs", "device_backlogs_total"),
+        ("handed_over", "shard_packets_handed_over_total"),
+        // As many as were handed over and not dropped, once all have been taken.
+        ("taken_over", ""),
+        ("handover_drops", "shard_packets_handed_over_dropped_total"),
         ("rx_super_packets", "device_super_packets_total"),
         ("tx_super_packets", "device_super_packets_total"),
         ("connections", "connections"),

@@ -81,6 +81,7 @@ pub(super) struct Place {
 
 impl Place {
     /// One packet as it is on a wire.
+    #[cfg(any(test, feature = "tun-rs", feature = "tun-tap"))]
     pub(super) const fn plain(start: usize, end: usize) -> Self {
         Self { start, end, segment_size: None, checksum: RxChecksum::Verify }
     }

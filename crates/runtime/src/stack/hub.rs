@@ -200,7 +200,7 @@ pub enum Shards {
 
 impl From<usize> for Shards {
     fn from(shards: usize) -> Self {
-        Self::Fixed(shards)
+        if shards == 1 { Self::One } else { Self::Fixed(shards) }
     }
 }
 
@@ -213,7 +213,7 @@ impl std::str::FromStr for Shards {
             return Ok(Self::Auto);
         }
         let shards = text.parse().ok().filter(|shards| (1..=MAX_SHARDS).contains(shards));
-        shards.map(Self::Fixed).ok_or_else(|| {
+        shards.map(Self::from).ok_or_else(|| {
             let why = format!("\"{text}\" is no number of shards: auto, or 1 to {MAX_SHARDS}");
             io::Error::new(io::ErrorKind::InvalidInput, why)
         })
@@ -223,6 +223,14 @@ impl std::str::FromStr for Shards {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_shard_is_one_however_it_is_said() {
+        assert_eq!("1".parse::<Shards>().expect("a number"), Shards::One);
+        assert_eq!(Shards::from(1), Shards::One);
+        assert_eq!("2".parse::<Shards>().expect("a number"), Shards::Fixed(2));
+        assert!("0".parse::<Shards>().is_err() && "65".parse::<Shards>().is_err());
+    }
 
     #[test]
     fn what_belonged_to_a_shard_that_has_stopped_goes_to_the_next_one() {
