@@ -1,18 +1,9 @@
 //! Packets that a device lends together.
 
-use super::{RxChecksum, RxPacket};
-use std::io;
-use std::num::NonZeroU16;
+use super::RxPacket;
 
 /// The most packets that one [`RxBatch`] of this crate's devices has.
 pub(super) const MOST: usize = 32;
-
-/// Bytes after which a batch that is read packet by packet ends: what has just been read is still in the processor's cache when TCP
-/// copies it. A super-packet may be as long, and is a batch of its own then.
-pub(super) const WORTH: usize = 48 << 10;
-
-/// Bytes of a cache line, at one of which each packet of such a batch begins.
-const LINE: usize = 64;
 
 /// Packets that a device has received, in the order of their arrival, lent until
 /// [`Device::try_recv_batch`](super::Device::try_recv_batch) returns.
@@ -65,114 +56,5 @@ impl<'a> Gathered<'a> {
         if !packets.is_empty() {
             take(RxBatch::new(packets, links));
         }
-    }
-}
-
-/// A packet in a device's buffer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    /// Its first byte.
-    pub(super) start: usize,
-    /// One past its last.
-    pub(super) end: usize,
-    pub(super) segment_size: Option<NonZeroU16>,
-    pub(super) checksum: RxChecksum,
-}
-
-impl Place {
-    /// One packet as it is on a wire.
-    #[cfg(any(test, feature = "tun-rs", feature = "tun-tap"))]
-    pub(super) const fn plain(start: usize, end: usize) -> Self {
-        Self { start, end, segment_size: None, checksum: RxChecksum::Verify }
-    }
-
-    pub(super) fn packet<'a>(&self, buffer: &'a [u8]) -> RxPacket<'a> {
-        let &Self { start, end, segment_size, checksum } = self;
-        let head = buffer.get(start..end).unwrap_or_default();
-        RxPacket { head, more: [&[], &[]], segment_size, checksum }
-    }
-}
-
-/// Packets one behind the other in a device's buffer.
-pub(super) struct Places {
-    places: [Place; MOST],
-    count: usize,
-    /// There are no more: the next read would say `WouldBlock`.
-    pub(super) drained: bool,
-}
-
-impl Places {
-    /// Reads up to `most` packets, but at least one, and until they take [`WORTH`] bytes. `read` puts the next packet behind the first bytes of
-    /// the buffer, whose number it is given.
-    ///
-    /// # Errors
-    /// That of the first read. A later one ends the batch, and comes again if it lasts.
-    pub(super) fn read(most: usize, mut read: impl FnMut(usize) -> io::Result<Place>) -> io::Result<Self> {
-        let first = read(0)?;
-        let mut these = Self { places: [first; MOST], count: 1, drained: false };
-        let mut at = first.end.next_multiple_of(LINE);
-        for place in these.places.iter_mut().take(most).skip(1) {
-            if at > WORTH {
-                break;
-            }
-            match read(at) {
-                Ok(next) => *place = next,
-                Err(error) => {
-                    these.drained = error.kind() == io::ErrorKind::WouldBlock;
-                    break;
-                }
-            }
-            these.count += 1;
-            at = place.end.next_multiple_of(LINE);
-        }
-        Ok(these)
-    }
-
-    /// Hands them over.
-    pub(super) fn give(&self, buffer: &[u8], take: &mut dyn FnMut(RxBatch<'_>)) {
-        let mut gathered = Gathered::new();
-        for place in self.places.iter().take(self.count) {
-            gathered.push(&[], place.packet(buffer));
-        }
-        gathered.give(take);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Where packets of these lengths go, and whether the device is known to be empty then.
-    fn starts(most: usize, lengths: &[usize]) -> (Vec<usize>, bool) {
-        let mut waiting = lengths.iter();
-        let places = Places::read(most, |at| {
-            let length = waiting.next().ok_or(io::ErrorKind::WouldBlock)?;
-            Ok(Place::plain(at + 10, at + 10 + length))
-        });
-        let places = places.expect("a packet");
-        let buffer = vec![7; WORTH + (1 << 16)];
-        let mut starts = Vec::new();
-        places.give(&buffer, &mut |batch| {
-            let lengths = batch.packets.iter().map(RxPacket::len);
-            assert!(lengths.eq(places.places[..places.count].iter().map(|place| place.end - place.start)));
-            starts.extend(places.places[..places.count].iter().map(|place| place.start));
-        });
-        (starts, places.drained)
-    }
-
-    #[test]
-    fn packets_lie_one_behind_the_other_until_they_are_worth_it() {
-        assert_eq!(starts(32, &[100, 1_500, 40]), (vec![10, 138, 1_674], true));
-        assert_eq!(starts(2, &[100, 1_500, 40]), (vec![10, 138], false));
-        assert_eq!(starts(0, &[100, 40]), (vec![10], false), "one at least");
-        assert_eq!(starts(32, &[60_000, 40]), (vec![10], false), "a super-packet is enough");
-        assert_eq!(starts(32, &[1_500; 50]).0.len(), 32);
-        assert_eq!(starts(32, &[9_000; 50]).0.len(), 6);
-    }
-
-    #[test]
-    fn the_error_of_the_first_read_is_the_batchs() {
-        let outcome = Places::read(32, |_| Err(io::ErrorKind::WouldBlock.into()));
-        assert_eq!(outcome.err().map(|error| error.kind()), Some(io::ErrorKind::WouldBlock));
     }
 }

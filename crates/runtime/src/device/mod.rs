@@ -32,6 +32,12 @@ mod inherited;
 #[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket", feature = "raw"))]
 mod interface;
 mod neighbour_stats;
+#[cfg(any(
+    test,
+    all(target_os = "linux", any(feature = "tun", feature = "tun-tap")),
+    all(any(unix, windows), feature = "tun-rs")
+))]
+mod places;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "raw")]
 pub mod raw;

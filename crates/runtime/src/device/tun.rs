@@ -5,8 +5,8 @@
 //! accepts what GRO would have built. Without offload the device carries single packets with complete
 //! checksums.
 
-use super::batch::{Place, Places, WORTH};
 use super::interface::{MAX_SKIPPED, vnet};
+use super::places::{Place, Places, WORTH};
 use super::tun_fd::TunFd;
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};

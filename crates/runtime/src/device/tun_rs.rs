@@ -10,7 +10,7 @@
 
 mod platform;
 
-use super::batch::{Place, Places, WORTH};
+use super::places::{Place, Places, WORTH};
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum};
 use platform::Io;
 use std::io;

@@ -3,8 +3,8 @@
 //! [`Tun`](super::tun::Tun) without offload does the same with one copy less per sent packet; this device is
 //! for programs that already hold an [`Iface`].
 
-use super::batch::{Place, Places, WORTH};
 use super::interface::MAX_SKIPPED;
+use super::places::{Place, Places, WORTH};
 use super::tun::{TunConfig, refusal};
 use super::tun_fd::TunFd;
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum, unsendable};
