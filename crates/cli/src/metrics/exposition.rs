@@ -290,7 +290,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     /// Each measurement of [`Stats`], and the metric that has it; "" if none does.
-    const METRICS: [(&str, &str); 58] = [
+    const METRICS: [(&str, &str); 61] = [
         ("departure_lateness", "departure_lateness_seconds"),
         ("timer_lateness", "timer_lateness_seconds"),
         // Gaps are those of a single sender, and Prometheus would add up those of all. `-v` and `--json` of a transfer have them.
