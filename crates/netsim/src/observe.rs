@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 pub enum PacketEvent {
     /// It arrived at the link, before any decision about it.
     Offered,
-    /// Its first bit leaves: it waited from [`Packet::queued_at`] until now.
+    /// Its first bit leaves: it waited from [`PacketData::queued_at`](crate::PacketData::queued_at) until now.
     Started,
     /// Its last bit left the sending node.
     Left,
