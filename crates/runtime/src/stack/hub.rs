@@ -214,7 +214,7 @@ impl std::str::FromStr for Shards {
         }
         let shards = text.parse().ok().filter(|shards| (1..=MAX_SHARDS).contains(shards));
         shards.map(Self::from).ok_or_else(|| {
-            let why = format!("\"{text}\" is no number of shards: auto, or 1 to {MAX_SHARDS}");
+            let why = format!("not a number of shards; write auto, or 1 to {MAX_SHARDS}");
             io::Error::new(io::ErrorKind::InvalidInput, why)
         })
     }
