@@ -1,8 +1,9 @@
 //! The interface goes down, comes up again, or is removed, while data moves.
 
-use super::support::stream::{read_all, write_all};
+use super::support::stream::{read_all, read_to_end, write_all, write_while};
 use super::support::{Ip, Opens, Setup, World};
 use rustix::time::{ClockId, clock_gettime};
+use std::cell::Cell;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -43,30 +44,31 @@ async fn noticed(world: &World) {
 
 /// The stack sends, or receives, while the interface is down for a while.
 pub(super) async fn down_and_up(world: World, stack_sends: bool, time: Duration) {
-    const LEN: u64 = 24 * MIB;
+    const PART: u64 = 6 * MIB;
     let (mut kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
+    let done = Cell::new(false);
     let interruption = async {
-        // In the middle of it, whatever the machine's speed.
+        world.moves(PART).await;
+        world.set_down();
+        noticed(&world).await;
         let moved = |world: &World| {
             let device = world.stack.stats().device;
             device.tx_bytes.max(device.rx_bytes)
         };
-        while moved(&world) < LEN / 4 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        world.set_down();
-        noticed(&world).await;
         let before = moved(&world);
         nothing_runs(&world, time).await;
         assert!(moved(&world) - before < MIB, "{} bytes moved", moved(&world) - before);
-        assert!(before < LEN, "the transfer was over before the interface was down");
         world.set_up();
-        Instant::now()
+        let up = Instant::now();
+        world.moves(PART).await;
+        done.set(true);
+        up
     };
+    let more = || !done.get();
     let up = if stack_sends {
-        tokio::join!(write_all(&mut stack, 1, LEN), read_all(&mut kernel, 1, LEN), interruption).2
+        tokio::join!(write_while(&mut stack, 1, more), read_to_end(&mut kernel, 1), interruption).2
     } else {
-        tokio::join!(write_all(&mut kernel, 1, LEN), read_all(&mut stack, 1, LEN), interruption).2
+        tokio::join!(write_while(&mut kernel, 1, more), read_to_end(&mut stack, 1), interruption).2
     };
     // The kernel's timer has backed off for as long as the interface was down; the stack's has not.
     assert!(up.elapsed() < if stack_sends { PROMPTLY } else { 4 * PROMPTLY }, "{:?}", up.elapsed());

@@ -1,12 +1,14 @@
 //! Packet sizes from the smallest that IPv4 hosts must take to jumbo frames.
 
-use super::support::stream::{read_all, write_all};
+use super::support::stream::{read_all, read_to_end, write_all, write_while};
 use super::support::{Ip, Opens, Setup, World};
+use std::cell::Cell;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 const LEN: u64 = 4 << 20;
-const CHANGING_LEN: u64 = 48 << 20;
+/// Moves before a change of the MTU, and half as much after it.
+const PART: u64 = 12 << 20;
 
 pub(super) async fn transfer(world: World, mtu: u32, ip: Ip) {
     for opens in [Opens::Kernel, Opens::Stack] {
@@ -30,27 +32,17 @@ async fn noticed(world: &World, mtu: u32) {
     }
 }
 
-/// From 9,000 bytes to 1,280 and back while data moves.
-async fn down_and_up(world: &World, check: impl Fn(u32)) {
-    let moved = || {
-        let device = world.stack.stats().device;
-        device.tx_bytes + device.rx_bytes
-    };
-    let begin = moved();
-    for (mtu, part) in [(1_280, 1), (9_000, 2)] {
-        while moved() < begin + part * CHANGING_LEN / 4 {
-            sleep(Duration::from_millis(1)).await;
-        }
+/// From 9,000 bytes to 1,280 and back while data moves, which it does until `done`.
+async fn down_and_up(world: &World, check: impl Fn(u32), done: &Cell<bool>) {
+    for mtu in [1_280, 9_000] {
+        world.moves(PART).await;
         world.set_mtu(mtu);
         noticed(world, mtu).await;
         // Some round trips later.
-        let changed = moved();
-        while moved() < changed + CHANGING_LEN / 8 {
-            sleep(Duration::from_millis(1)).await;
-        }
+        world.moves(PART / 2).await;
         check(mtu);
     }
-    assert!(moved() - begin < CHANGING_LEN, "the transfer was over before the changes");
+    done.set(true);
 }
 
 /// The MTU changes while the stack sends, and while it receives.
@@ -59,15 +51,17 @@ pub(super) async fn changes(world: World, ip: Ip) {
     let headers = if ip == Ip::V4 { 40 + 12 } else { 60 + 12 };
     let (mut read, mut write) = stack.into_split();
     let check = |mtu| assert_eq!(read.as_ref().info().expect("known").snd_mss, mtu - headers);
+    let done = Cell::new(false);
     tokio::join!(
-        write_all(&mut write, 1, CHANGING_LEN),
-        read_all(&mut kernel, 1, CHANGING_LEN),
-        down_and_up(&world, check)
+        write_while(&mut write, 1, || !done.get()),
+        read_to_end(&mut kernel, 1),
+        down_and_up(&world, check, &done)
     );
+    done.set(false);
     tokio::join!(
-        write_all(&mut kernel, 2, CHANGING_LEN),
-        read_all(&mut read, 2, CHANGING_LEN),
-        down_and_up(&world, |_| ())
+        write_while(&mut kernel, 2, || !done.get()),
+        read_to_end(&mut read, 2),
+        down_and_up(&world, |_| (), &done)
     );
     // New connections as well.
     world.set_mtu(1_400);

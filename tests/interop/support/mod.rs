@@ -393,6 +393,18 @@ impl World {
         self.change_interface(Netlink::set_up);
     }
 
+    /// Waits until the device has carried that many bytes more, both ways together.
+    pub(crate) async fn moves(&self, bytes: u64) {
+        let moved = || {
+            let device = self.stack.stats().device;
+            device.tx_bytes + device.rx_bytes
+        };
+        let wanted = moved() + bytes;
+        while moved() < wanted {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// Sets the MTU of both ends of the stack's link.
     pub(crate) fn set_mtu(&self, mtu: u32) {
         self.change_interface(|netlink, index| netlink.set_mtu(index, mtu));

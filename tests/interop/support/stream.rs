@@ -41,6 +41,15 @@ pub(crate) async fn write(to: &mut (impl AsyncWrite + Unpin), key: u64, len: u64
     to.flush().await
 }
 
+/// Writes a stream and its end, which comes once there is no `more`.
+pub(crate) async fn write_while(to: &mut (impl AsyncWrite + Unpin), key: u64, more: impl Fn() -> bool) {
+    let mut offset = 0;
+    while more() {
+        offset += to.write(bytes(key, offset, CHUNK)).await.expect("the stream takes everything") as u64;
+    }
+    to.shutdown().await.expect("the stream takes its end");
+}
+
 /// Writes a stream of `len` bytes and its end.
 pub(crate) async fn write_all(to: &mut (impl AsyncWrite + Unpin), key: u64, len: u64) {
     write(to, key, len).await.expect("the stream takes everything");
@@ -66,6 +75,21 @@ pub(crate) async fn read_all(from: &mut (impl AsyncRead + Unpin), key: u64, len:
     read(from, key, len).await;
     let more = from.read(&mut [0]).await.expect("the end of the stream");
     assert_eq!(more, 0, "the stream goes on after its {len} bytes");
+}
+
+/// Reads a stream to its end and compares each byte.
+pub(crate) async fn read_to_end(from: &mut (impl AsyncRead + Unpin), key: u64) {
+    let mut buffer = vec![0; CHUNK];
+    let mut offset = 0;
+    loop {
+        let got = from.read(&mut buffer).await;
+        let got = got.unwrap_or_else(|error| panic!("after {offset} bytes: {error}"));
+        if got == 0 {
+            return;
+        }
+        check(&buffer[..got], key, offset);
+        offset += got as u64;
+    }
 }
 
 /// Compares received bytes with the stream's from `offset` on.
