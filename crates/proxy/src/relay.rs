@@ -1,27 +1,28 @@
-//! Both directions of a connection between two streams.
+//! Both directions of a connection between two streams, without a buffer in between.
+//!
+//! What a client has sent is written to the kernel's socket out of the stack's receive buffer, and the kernel's socket is read into the
+//! stack's send buffer: what the destination does not take stays where it is. Between two stacks go chunks.
 
 use crate::counters::{Count, Counters};
 use crate::outside::Stream;
 use ackline_runtime::stream as inner;
-use std::cell::RefCell;
+use bytes::Bytes;
+use rustix::io::{Errno, readv};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::future::poll_fn;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, Interest, ReadBuf};
+use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net;
 
-/// Most that is read before it is written.
-const CHUNK: usize = 64 << 10;
+/// Most that is read and written in one call.
+const MOST: usize = 64 << 10;
 
-thread_local! {
-    /// What a task has read and not written yet, within one poll. A connection has a buffer of its own only while its destination
-    /// has taken less than was read, although it had room.
-    static CHUNK_BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; CHUNK].into_boxed_slice());
-}
+/// What a connection that has been silent is given room for. Memory for [`MOST`] is only taken while there is so much to read.
+const LEAST: usize = 4 << 10;
 
 /// The part of a stream that is read.
-trait Source: AsyncRead + Unpin {
+trait Source {
     /// Waits until the connection has failed. One that ends without an error does not.
     async fn failed(&self);
 }
@@ -39,25 +40,7 @@ impl Source for net::tcp::ReadHalf<'_> {
     }
 }
 
-/// The part that is written.
-trait Destination: AsyncWrite + Unpin {
-    /// Waits until a write would be taken, or fail.
-    async fn writable(&self) -> io::Result<()>;
-}
-
-impl Destination for inner::WriteHalf<'_> {
-    async fn writable(&self) -> io::Result<()> {
-        self.writable().await
-    }
-}
-
-impl Destination for net::tcp::WriteHalf<'_> {
-    async fn writable(&self) -> io::Result<()> {
-        self.writable().await
-    }
-}
-
-/// Copies both directions, each to its own FIN, which is passed on. `early`: what the outside has sent already.
+/// Passes both directions on, each to its own FIN, which is passed on. `early`: what the outside has sent already.
 ///
 /// # Errors
 /// If one of the connections fails: what it was. Both must be reset then.
@@ -67,23 +50,21 @@ pub(crate) async fn relay(
     early: Vec<u8>,
     counters: &Counters,
 ) -> io::Result<()> {
-    let inside = inside.split();
+    let (inside_read, inside_write) = inside.split();
+    let (up, down) = (&counters.bytes_up, &counters.bytes_down);
+    let early = Bytes::from(early);
     match outside {
-        Stream::Kernel(outside) => between(inside, outside.split(), early, counters).await,
-        Stream::Stack(outside) => between(inside, outside.split(), early, counters).await,
+        Stream::Kernel(outside) => {
+            let (outside_read, outside_write) = outside.split();
+            let up = pin!(out(inside_read, outside_write, up));
+            both(up, pin!(back(outside_read, inside_write, early, down))).await
+        }
+        Stream::Stack(outside) => {
+            let (outside_read, outside_write) = outside.split();
+            let up = pin!(hand_over(inside_read, outside_write, Bytes::new(), up));
+            both(up, pin!(hand_over(outside_read, inside_write, early, down))).await
+        }
     }
-}
-
-/// The same between halves.
-async fn between(
-    (inside_read, inside_write): (impl Source, impl Destination),
-    (outside_read, outside_write): (impl Source, impl Destination),
-    early: Vec<u8>,
-    counters: &Counters,
-) -> io::Result<()> {
-    let up = pin!(copy(inside_read, outside_write, vec![], &counters.bytes_up));
-    let down = pin!(copy(outside_read, inside_write, early, &counters.bytes_down));
-    both(up, down).await
 }
 
 /// Waits for both directions. Of one that has ended, the source is watched: its connection may still fail.
@@ -108,73 +89,154 @@ async fn rest<A: Source, B: Source>(
     }
 }
 
-/// Copies `pending` and then what `from` reads, passes the end on, and returns `from`.
-async fn copy<R: Source>(
-    mut from: R,
-    mut to: impl Destination,
-    mut pending: Vec<u8>,
+/// What `ready` waits for, or an error if `from` fails meanwhile: nothing is read then that would tell.
+async fn unless_failed<R>(from: &impl Source, ready: impl Future<Output = io::Result<R>>) -> io::Result<R> {
+    tokio::select! {
+        biased;
+        ready = ready => ready,
+        () = from.failed() => Err(ErrorKind::ConnectionReset.into()),
+    }
+}
+
+/// From the stack to the kernel. Returns `from` when its end was passed on.
+async fn out<'a>(
+    mut from: inner::ReadHalf<'a>,
+    mut to: net::tcp::WriteHalf<'_>,
     count: &Count,
-) -> io::Result<R> {
+) -> io::Result<inner::ReadHalf<'a>> {
     loop {
-        let mut written = 0;
-        while written < pending.len() {
-            // Nothing is read meanwhile that would tell of a failure.
-            let more = tokio::select! {
-                more = to.write(&pending[written..]) => more?,
-                () = from.failed() => return Err(ErrorKind::ConnectionReset.into()),
-            };
-            if more == 0 {
-                return Err(ErrorKind::WriteZero.into());
-            }
-            count.add(more as u64);
-            written += more;
-        }
-        // What is read now has room there.
-        tokio::select! {
-            biased;
-            writable = to.writable() => writable?,
-            () = from.failed() => return Err(ErrorKind::ConnectionReset.into()),
-        }
-        match poll_fn(|cx| poll_pass(cx, &mut from, &mut to, count)).await? {
-            Passed::All => pending = vec![],
-            Passed::But(rest) => pending = rest,
-            Passed::End => {
+        let passed = from.with_readable(|data| {
+            let passed = write_from(to.as_ref(), data);
+            (passed.as_ref().map_or(0, |&passed| passed), passed)
+        });
+        match passed.await? {
+            Ok(0) => {
                 to.shutdown().await?;
                 return Ok(from);
             }
+            Ok(passed) => count.add(passed as u64),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                unless_failed(&from, to.writable()).await?;
+            }
+            Err(error) => return Err(error),
         }
     }
 }
 
-/// What became of what was read.
-enum Passed {
-    All,
-    /// The destination has not taken this.
-    But(Vec<u8>),
-    /// There is no more.
-    End,
+/// From the kernel to the stack. Returns `from` when its end was passed on.
+async fn back<'a>(
+    from: net::tcp::ReadHalf<'a>,
+    mut to: inner::WriteHalf<'_>,
+    mut early: Bytes,
+    count: &Count,
+) -> io::Result<net::tcp::ReadHalf<'a>> {
+    give(&from, &mut to, &mut early, count).await?;
+    let mut most = LEAST;
+    loop {
+        from.readable().await?;
+        let mut passed = Err(ErrorKind::WouldBlock.into());
+        let fill = |room: [&mut [u8]; 2]| {
+            passed = read_into(from.as_ref(), room);
+            passed.as_ref().map_or(0, |&passed| passed)
+        };
+        unless_failed(&from, to.write_with(most, fill)).await?;
+        match passed {
+            Ok(0) => {
+                to.shutdown().await?;
+                return Ok(from);
+            }
+            Ok(passed) => {
+                count.add(passed as u64);
+                // As much may follow, or more if that was all there was room for.
+                let next = if passed < most { passed.next_power_of_two() } else { 4 * most };
+                most = next.clamp(LEAST, MOST);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
-/// Reads once, and writes at once what was read.
-fn poll_pass(
-    cx: &mut Context<'_>,
-    from: &mut (impl AsyncRead + Unpin),
-    to: &mut (impl AsyncWrite + Unpin),
+/// From one stack to the other: neither is locked for what the other does. Returns `from` when its end was passed on.
+async fn hand_over<'a>(
+    mut from: inner::ReadHalf<'a>,
+    mut to: inner::WriteHalf<'_>,
+    early: Bytes,
     count: &Count,
-) -> Poll<io::Result<Passed>> {
-    CHUNK_BUFFER.with_borrow_mut(|buffer| {
-        let mut read = ReadBuf::new(buffer);
-        ready!(Pin::new(from).poll_read(cx, &mut read))?;
-        let data = read.filled();
-        if data.is_empty() {
-            return Poll::Ready(Ok(Passed::End));
-        }
-        let taken = match Pin::new(to).poll_write(cx, data) {
-            Poll::Ready(taken) => taken?,
-            Poll::Pending => 0,
+) -> io::Result<inner::ReadHalf<'a>> {
+    let mut chunk = early;
+    loop {
+        give(&from, &mut to, &mut chunk, count).await?;
+        // What is taken now has room there.
+        unless_failed(&from, to.writable()).await?;
+        let Some(next) = from.read_chunk(MOST).await? else {
+            to.shutdown().await?;
+            return Ok(from);
         };
+        chunk = next;
+    }
+}
+
+/// Writes all of `chunk`.
+async fn give(
+    from: &impl Source,
+    to: &mut inner::WriteHalf<'_>,
+    chunk: &mut Bytes,
+    count: &Count,
+) -> io::Result<()> {
+    while !chunk.is_empty() {
+        let taken = unless_failed(from, poll_fn(|cx| to.poll_write_bytes(cx, chunk))).await?;
         count.add(taken as u64);
-        let passed = if taken == data.len() { Passed::All } else { Passed::But(data[taken..].to_vec()) };
-        Poll::Ready(Ok(passed))
-    })
+    }
+    Ok(())
+}
+
+/// Writes of `data` what the socket takes: nothing if there is none.
+///
+/// # Errors
+/// `WouldBlock` if it takes nothing; what the connection has failed with.
+fn write_from(to: &net::TcpStream, data: [&[u8]; 2]) -> io::Result<usize> {
+    let data = few(data);
+    let len = data[0].len() + data[1].len();
+    if len == 0 {
+        return Ok(0);
+    }
+    let data = data.map(IoSlice::new);
+    let nothing = &mut SendAncillaryBuffer::default();
+    at_once(to, Interest::WRITABLE, len, || sendmsg(to, &data, nothing, SendFlags::NOSIGNAL))
+}
+
+/// Reads into `room` what the socket has: nothing at the end.
+///
+/// # Errors
+/// `WouldBlock` if it has nothing; what the connection has failed with.
+fn read_into(from: &net::TcpStream, room: [&mut [u8]; 2]) -> io::Result<usize> {
+    let len = room[0].len() + room[1].len();
+    let mut room = room.map(IoSliceMut::new);
+    at_once(from, Interest::READABLE, len, || readv(from, &mut room))
+}
+
+/// Exchanges at most `len` bytes if the socket is ready. One that exchanges less has no more, and need not be asked again to say so.
+fn at_once(
+    socket: &net::TcpStream,
+    interest: Interest,
+    len: usize,
+    exchange: impl FnOnce() -> rustix::io::Result<usize>,
+) -> io::Result<usize> {
+    let mut exchanged = Err(Errno::WOULDBLOCK);
+    // What it returns tells the socket whether it is still ready.
+    let _ = socket.try_io(interest, || {
+        exchanged = exchange();
+        match exchanged {
+            Ok(bytes) if bytes < len => Err(ErrorKind::WouldBlock.into()),
+            outcome => Ok(outcome.map(drop)?),
+        }
+    });
+    Ok(exchanged?)
+}
+
+/// The first [`MOST`] bytes.
+fn few([first, second]: [&[u8]; 2]) -> [&[u8]; 2] {
+    let first = &first[..first.len().min(MOST)];
+    [first, &second[..second.len().min(MOST - first.len())]]
 }

@@ -1,11 +1,11 @@
 //! Connections straight to their destination.
 
 use crate::world::*;
-use ackline_proxy::{Action, Config, Rule, Rules};
+use ackline_proxy::{Action, Config, Rule, Rules, Stats};
 use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 #[tokio::test]
 async fn data_pass_both_ways_over_either_version_of_ip() {
@@ -28,33 +28,59 @@ async fn data_pass_both_ways_over_either_version_of_ip() {
 
 #[tokio::test]
 async fn bulk_passes_whole_in_both_directions_at_once() {
-    const BYTES: usize = 3_000_000;
     let world = world(Config::default());
     let (server, port) = listener().await;
     let inside = world.connect(port).await.expect("connected");
     let (outside, _) = server.accept().await.expect("a connection");
-    let sent: Vec<u8> = (0..BYTES).map(|at| (at * at / 7) as u8).collect();
-    let (mut inside_read, mut inside_write) = tokio::io::split(inside);
-    let (mut outside_read, mut outside_write) = tokio::io::split(outside);
-    let (mut up, mut down) = (vec![], vec![]);
-    let all = async {
+    exchange_bulk(inside, outside, 3_000_000).await;
+    world.until(|stats| stats.finished == 1 && stats.open_connections == 0).await;
+    assert_eq!(world.meter.read().bytes_up, 3_000_000);
+}
+
+#[tokio::test]
+async fn what_the_other_side_does_not_take_yet_waits_and_arrives_whole() {
+    // More than the kernel's socket takes.
+    const BYTES: usize = 8_000_000;
+    let world = world(Config::default());
+    let (server, port) = listener().await;
+    let inside = world.connect(port).await.expect("connected");
+    let (outside, _) = server.accept().await.expect("a connection");
+    let (mut inside_read, mut inside_write) = inside.into_split();
+    let (mut outside_read, mut outside_write) = outside.into_split();
+    let sent = pattern(BYTES);
+    let data = sent.clone();
+    let writers = tokio::spawn(async move {
         tokio::try_join!(
             async {
-                inside_write.write_all(&sent).await?;
+                inside_write.write_all(&data).await?;
                 inside_write.shutdown().await
             },
             async {
-                outside_write.write_all(&sent).await?;
+                outside_write.write_all(&data).await?;
                 outside_write.shutdown().await
             },
-            inside_read.read_to_end(&mut down),
-            outside_read.read_to_end(&mut up),
         )
+    });
+    let mut before = (0, 0);
+    let stalled = async {
+        loop {
+            let Stats { bytes_up, bytes_down, .. } = world.meter.read();
+            if bytes_up > 0 && bytes_down > 0 && (bytes_up, bytes_down) == before {
+                break;
+            }
+            before = (bytes_up, bytes_down);
+            sleep(Duration::from_millis(100)).await;
+        }
     };
-    timeout(PATIENCE, all).await.expect("in time").expect("no error");
+    timeout(PATIENCE, stalled).await.expect("in time");
+    assert!(before.0 < BYTES as u64, "all that was sent has found room: {before:?}");
+    let (mut up, mut down) = (vec![], vec![]);
+    let readers =
+        async { tokio::try_join!(outside_read.read_to_end(&mut up), inside_read.read_to_end(&mut down)) };
+    timeout(PATIENCE, readers).await.expect("in time").expect("no error");
     assert!(up == sent && down == sent, "what came is not what was sent");
-    world.until(|stats| stats.finished == 1 && stats.open_connections == 0).await;
-    assert_eq!(world.meter.read().bytes_up, BYTES as u64);
+    timeout(PATIENCE, writers).await.expect("in time").expect("no panic").expect("no error");
+    world.until(|stats| stats.finished == 1 && stats.bytes_down == BYTES as u64).await;
 }
 
 #[tokio::test]

@@ -49,6 +49,10 @@ async fn connections_leave_by_a_stack_with_their_ends_and_resets() {
     assert_eq!(rest, b"questionanswer");
 
     let inside = world.connect_to(address(FAR, port)).await.expect("connected");
+    let (outside, _) = server.accept().await.expect("a connection");
+    exchange_bulk(inside, outside, 3_000_000).await;
+
+    let inside = world.connect_to(address(FAR, port)).await.expect("connected");
     let (mut outside, _) = server.accept().await.expect("a connection");
     inside.abort();
     let read = timeout(PATIENCE, outside.read(&mut [0; 1])).await.expect("in time");

@@ -128,6 +128,39 @@ pub(crate) async fn talk(
     timeout(PATIENCE, exchange).await.expect("in time");
 }
 
+/// Bytes that do not repeat soon.
+pub(crate) fn pattern(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at * at / 7) as u8).collect()
+}
+
+/// Sends so many bytes and an end each way at once; they arrive.
+pub(crate) async fn exchange_bulk(
+    a: impl AsyncRead + AsyncWrite + Unpin,
+    b: impl AsyncRead + AsyncWrite + Unpin,
+    bytes: usize,
+) {
+    let sent = pattern(bytes);
+    let (mut a_read, mut a_write) = tokio::io::split(a);
+    let (mut b_read, mut b_write) = tokio::io::split(b);
+    let (mut to_a, mut to_b) = (vec![], vec![]);
+    let all = async {
+        tokio::try_join!(
+            async {
+                a_write.write_all(&sent).await?;
+                a_write.shutdown().await
+            },
+            async {
+                b_write.write_all(&sent).await?;
+                b_write.shutdown().await
+            },
+            a_read.read_to_end(&mut to_a),
+            b_read.read_to_end(&mut to_b),
+        )
+    };
+    timeout(PATIENCE, all).await.expect("in time").expect("no error");
+    assert!(to_a == sent && to_b == sent, "what came is not what was sent");
+}
+
 pub(crate) fn address(ip: impl Into<IpAddr>, port: u16) -> SocketAddr {
     SocketAddr::new(ip.into(), port)
 }
