@@ -15,6 +15,8 @@
 //! Fails if RTT samples are rare (no check with fewer than eight per round) or if another flow keeps the
 //! queue full from the start (the RTT does not rise).
 
+pub mod linux;
+
 use ackline_tcp_core::policy::cc::Phase;
 use ackline_tcp_core::policy::window::{GrowthCx, Windows};
 use ackline_tcp_core::{Duration, SeqNum, Window};
@@ -92,6 +94,28 @@ pub enum Growth {
     Exit,
 }
 
+impl Growth {
+    /// Opens the window, or ends slow start by setting `ssthresh` to it, and returns the bytes left for congestion avoidance; see
+    /// [`HyStart::slow_start`].
+    pub(crate) fn apply(self, cx: &GrowthCx<'_>, w: &mut Windows, step: f64, paced: bool) -> u32 {
+        let share = match self {
+            Self::Full => 1.0,
+            Self::Conservative => 1.0 / f64::from(CSS_GROWTH_DIVISOR),
+            Self::Exit => {
+                w.set_ssthresh(w.cwnd());
+                return cx.ack.acked;
+            }
+        };
+        // RFC 9406, section 4.3; after a timeout RFC 3465, section 2.3.
+        let used = cx.at_most(match cx.view.phase {
+            Phase::Loss => 1,
+            _ if paced => u32::MAX,
+            _ => L,
+        });
+        w.open(f64::from(used) * share * step) as u32
+    }
+}
+
 impl HyStart {
     /// An ACK arrived in slow start; `snd_una` and `snd_nxt` are those after it, `rtt` its sample.
     pub fn on_ack(&mut self, snd_una: SeqNum, snd_nxt: SeqNum, rtt: Option<Duration>) -> Growth {
@@ -115,21 +139,8 @@ impl HyStart {
     /// acknowledged, 1 unless it is limited. `paced`: departures are spread, so an ACK may open the window by any
     /// number of segments.
     pub(crate) fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows, step: f64, paced: bool) -> u32 {
-        let share = match self.on_ack(cx.view.snd_una, cx.view.snd_nxt, cx.ack.rtt) {
-            Growth::Full => 1.0,
-            Growth::Conservative => 1.0 / f64::from(CSS_GROWTH_DIVISOR),
-            Growth::Exit => {
-                w.set_ssthresh(w.cwnd());
-                return cx.ack.acked;
-            }
-        };
-        // RFC 9406, section 4.3; after a timeout RFC 3465, section 2.3.
-        let used = cx.at_most(match cx.view.phase {
-            Phase::Loss => 1,
-            _ if paced => u32::MAX,
-            _ => L,
-        });
-        w.open(f64::from(used) * share * step) as u32
+        let growth = self.on_ack(cx.view.snd_una, cx.view.snd_nxt, cx.ack.rtt);
+        growth.apply(cx, w, step, paced)
     }
 
     /// True in conservative slow start.

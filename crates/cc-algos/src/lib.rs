@@ -34,7 +34,7 @@ pub mod rto;
 pub mod scalable;
 
 pub use acwap::AcwapParams;
-pub use cubic::{Cubic, CubicParams};
+pub use cubic::{Cubic, CubicParams, SlowStartExit};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use hstcp::HstcpParams;
 pub use hystart::HyStart;

@@ -2,7 +2,7 @@
 //! window at which the loss came, so that growth depends little on the RTT.
 //!
 //! ```text
-//!   cwnd < ssthresh:   slow start, in the first one with HyStart++
+//!   cwnd < ssthresh:   slow start, in the first one with HyStart++, or with Linux's HyStart
 //!   otherwise:         the larger of W_cubic (curve over time) and W_est (what Reno would have)
 //!   loss or ECN:       W_max = cwnd, ssthresh = beta * flight, cwnd = ssthresh
 //!   timeout:           the same ssthresh, cwnd as the RTO response proposes, W_max void
@@ -21,9 +21,10 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::{BETA_ECN, CubicParams};
+pub use params::{BETA_ECN, CubicParams, SlowStartExit};
 
-use crate::hystart::{self, HyStart};
+use crate::hystart::linux::LinuxHyStart;
+use crate::hystart::{self, Growth, HyStart};
 use ackline_tcp_core::policy::cc::{CcInit, Pacing, Phase, Revise, Undo};
 use ackline_tcp_core::policy::spec::Entry;
 use ackline_tcp_core::policy::window::{
@@ -59,6 +60,8 @@ pub struct Cubic {
 enum Memory {
     /// Before a stage of congestion avoidance.
     Start(HyStart),
+    /// The same, with Linux's HyStart.
+    LinuxStart(LinuxHyStart),
     /// The current stage of congestion avoidance.
     Stage(Epoch),
 }
@@ -78,7 +81,7 @@ impl Memory {
 
     const fn epoch(&self) -> Option<&Epoch> {
         match self {
-            Self::Start(_) => None,
+            Self::Start(_) | Self::LinuxStart(_) => None,
             Self::Stage(epoch) => Some(epoch),
         }
     }
@@ -117,7 +120,7 @@ impl Cubic {
                     *w_max = epoch.w_max();
                     return (epoch, params);
                 }
-                Memory::Start(_) => {
+                Memory::Start(_) | Memory::LinuxStart(_) => {
                     let epoch = Epoch::new(now, w.bytes(), Some(*w_max), f64::from(w.smss()), params);
                     *memory = Memory::Stage(epoch);
                 }
@@ -167,11 +170,22 @@ impl WindowGrowth for Cubic {
     }
 
     fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
-        if let Memory::Start(hystart) = &mut self.memory
-            && self.params.hystart
-            && hystart::is_first(w)
-        {
-            let rest = hystart.slow_start(cx, w, 1.0, self.params.pacing);
+        let rest = match (self.params.hystart, &mut self.memory) {
+            (SlowStartExit::HyStartPlusPlus, Memory::Start(hystart)) if hystart::is_first(w) => {
+                Some(hystart.slow_start(cx, w, 1.0, self.params.pacing))
+            }
+            (SlowStartExit::Linux, memory @ Memory::Start(_)) => {
+                *memory = Memory::LinuxStart(LinuxHyStart::default());
+                return self.slow_start(cx, w);
+            }
+            (SlowStartExit::Linux, Memory::LinuxStart(hystart)) => {
+                let over = hystart.is_over(cx.view, cx.ack.rtt, w, self.params.pacing);
+                let growth = if over { Growth::Exit } else { Growth::Full };
+                Some(growth.apply(cx, w, 1.0, self.params.pacing))
+            }
+            _ => None,
+        };
+        if let Some(rest) = rest {
             if !w.in_slow_start() {
                 self.cwnd_prior = w.bytes();
             }

@@ -16,8 +16,8 @@ pub struct CubicParams {
     pub c: f64,
     /// Release bandwidth for new flows (RFC 9438, section 4.7).
     pub fast_convergence: bool,
-    /// Leave the first slow start by HyStart++ (RFC 9406).
-    pub hystart: bool,
+    /// What ends slow start before a loss.
+    pub hystart: SlowStartExit,
     /// Pace departures at 2 windows per round trip in slow start, at 1.2 above half of `ssthresh`.
     pub pacing: bool,
     /// After ECE in congestion avoidance keep [`BETA_ECN`] of the window if `beta` is less (ABE, RFC 8511).
@@ -26,13 +26,24 @@ pub struct CubicParams {
     pub ecn_floor: f64,
 }
 
+/// What ends slow start before a loss does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowStartExit {
+    /// Only a loss or a mark.
+    Nothing,
+    /// HyStart++ (RFC 9406), in the first slow start.
+    HyStartPlusPlus,
+    /// HyStart as Linux has it, by delay and by ACK trains, in any slow start.
+    Linux,
+}
+
 impl Default for CubicParams {
     fn default() -> Self {
         Self {
             beta: 0.7,
             c: 0.4,
             fast_convergence: true,
-            hystart: true,
+            hystart: SlowStartExit::HyStartPlusPlus,
             pacing: false,
             abe: false,
             ecn_floor: 1.0,
@@ -64,8 +75,8 @@ impl CubicParams {
         ParamInfo {
             name: "hystart",
             default: "on",
-            range: "on|off",
-            summary: "leave the first slow start when the RTT rises (HyStart++)",
+            range: "on|off|linux",
+            summary: "leave the first slow start when the RTT rises (HyStart++); linux: each one, by Linux's HyStart",
         },
         ParamInfo {
             name: "pacing",
@@ -97,7 +108,9 @@ impl CubicParams {
                 "beta" => self.beta = param.number(0.1..=0.95)?,
                 "c" => self.c = param.number(0.001..=100.0)?,
                 "fast_convergence" => self.fast_convergence = param.switch()?,
-                "hystart" => self.hystart = param.switch()?,
+                "hystart" if param.text() == "linux" => self.hystart = SlowStartExit::Linux,
+                "hystart" if param.switch()? => self.hystart = SlowStartExit::HyStartPlusPlus,
+                "hystart" => self.hystart = SlowStartExit::Nothing,
                 "pacing" => self.pacing = param.switch()?,
                 "abe" => self.abe = param.switch()?,
                 "ecn_floor" => self.ecn_floor = param.number(1.0..=2.0)?,

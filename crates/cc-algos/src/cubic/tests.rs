@@ -108,7 +108,8 @@ fn assert_near(value: f64, expected: f64, tolerance: f64) {
 
 #[test]
 fn every_entry_keeps_the_rules() {
-    let specs = ["", "hystart=off", "beta=0.95,c=100", "beta=0.1,fast_convergence=off", "pacing=on"];
+    let specs =
+        ["", "hystart=off", "hystart=linux", "beta=0.95,c=100", "beta=0.1,fast_convergence=off", "pacing=on"];
     for entry in CC {
         for spec in specs.into_iter().filter(|spec| spec.is_empty() || entry.name == "cubic") {
             let make = (entry.make)(&spec.parse().unwrap()).unwrap();
@@ -218,7 +219,8 @@ fn a_short_path_grows_like_reno() {
 
 #[test]
 fn slow_start_doubles_per_round_trip_up_to_ssthresh() {
-    let mut flow = Flow::new(10.0, 100, CubicParams { hystart: false, ..CubicParams::default() });
+    let mut flow =
+        Flow::new(10.0, 100, CubicParams { hystart: SlowStartExit::Nothing, ..CubicParams::default() });
     flow.cubic.windows_mut().set_ssthresh(window_of(64.0));
     for expected in [20.0, 40.0, 64.0] {
         let acks = flow.cwnd() as u32;
@@ -235,7 +237,8 @@ fn slow_start_doubles_per_round_trip_up_to_ssthresh() {
 fn one_ack_opens_slow_start_by_no_more_than_the_limit() {
     // 30 segments acknowledged, of which SACK had reported 28 before.
     let jump = AckSample::new(30 * SMSS, 2);
-    let cases = [(true, Phase::Open, 8.0), (false, Phase::Open, 2.0), (true, Phase::Loss, 1.0)];
+    let (on, off) = (SlowStartExit::HyStartPlusPlus, SlowStartExit::Nothing);
+    let cases = [(on, Phase::Open, 8.0), (off, Phase::Open, 2.0), (on, Phase::Loss, 1.0)];
     for (hystart, phase, limit) in cases {
         let mut flow = Flow::new(10.0, 100, CubicParams { hystart, ..CubicParams::default() });
         flow.view.phase = phase;
@@ -246,6 +249,28 @@ fn one_ack_opens_slow_start_by_no_more_than_the_limit() {
     let mut flow = Flow::new(100.0, 100, CubicParams::default());
     flow.ack(&AckSample::new(44 * SMSS, 44));
     assert_near(flow.cwnd(), 144.0, 1e-3);
+}
+
+#[test]
+fn hystart_of_linux_ends_slow_start_at_once_and_also_a_later_one() {
+    let mut flow = Flow::new(
+        30.0,
+        50,
+        "hystart=linux".parse().and_then(|params| CubicParams::default().with(&params)).unwrap(),
+    );
+    flow.view.min_rtt = Some(Duration::from_millis(50));
+    flow.run(0.026);
+    assert_eq!(flow.cubic.windows().ssthresh(), Window::MAX);
+    // The train of ACKs is half of the round trip long, and its gaps are short enough.
+    flow.run(0.006);
+    assert_near(flow.ssthresh(), flow.cwnd(), 1.0);
+    assert!(flow.cubic.growth().memory.epoch().is_some());
+
+    flow.time_out(true);
+    flow.view.phase = Phase::Open;
+    flow.cubic.windows_mut().set_ssthresh(window_of(1000.0));
+    flow.run(0.6);
+    assert!(flow.ssthresh() < 100.0, "{}", flow.ssthresh());
 }
 
 #[test]
@@ -369,7 +394,7 @@ fn parameters_are_checked_and_taken_all_or_none() {
     flow.cubic.configure(&"beta=0.5,hystart=off".parse().unwrap()).unwrap();
     assert_eq!(
         *flow.cubic.growth().params(),
-        CubicParams { beta: 0.5, hystart: false, ..CubicParams::default() }
+        CubicParams { beta: 0.5, hystart: SlowStartExit::Nothing, ..CubicParams::default() }
     );
     for (name, text) in CubicParams::TABLE.iter().map(|info| (info.name, info.default)) {
         let params = std::format!("{name}={text}").parse().unwrap();
