@@ -25,13 +25,15 @@ pub(crate) struct Experiment {
     pub(crate) title: &'static str,
     /// What it runs.
     pub(crate) scenario: ScenarioText,
+    /// Its settings of the scenario.
+    pub(crate) set: &'static [&'static str],
     /// Its points, in the order of the scenario.
     pub(crate) points: &'static [Point],
     /// What is read of each run.
     pub(crate) measures: &'static [Measure],
     /// Runs of each point, with different seeds.
     pub(crate) runs: u32,
-    /// Settings of the smaller version, which runs each point once.
+    /// Further settings of the smaller version, which runs each point once.
     pub(crate) quick: &'static [&'static str],
 }
 
@@ -67,8 +69,8 @@ pub(crate) struct Measure {
 impl Experiment {
     /// What of it is run.
     fn extent(&self, request: &Request) -> Result<Extent, ReproduceError> {
-        let scenario =
-            if request.quick { self.scenario.with_set(self.quick)? } else { self.scenario.parse()? };
+        let quick = if request.quick { self.quick } else { &[] };
+        let scenario = self.scenario.with_set(self.set.iter().chain(quick))?;
         let points = self.points.iter().enumerate().filter(|(_, point)| point.quick || !request.quick);
         let runs = request.seeds.unwrap_or(if request.quick { 1 } else { self.runs });
         Ok(Extent { scenario, points: points.collect(), runs })

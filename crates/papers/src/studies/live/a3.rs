@@ -27,6 +27,7 @@ const PAPER: Experiment = Experiment {
     name: "paper",
     title: "The kernel sends from 4 KB of buffer: 2 Mbit/s, 170 ms",
     scenario: scenario!("live/a3-paper"),
+    set: &[],
     points: &[
         Point { name: "4/16 delayed", paper: &[Some(6.0)], quick: false },
         Point { name: "4/16 a3", paper: &[Some(20.0)], quick: false },
@@ -43,6 +44,7 @@ const SENDS: Experiment = Experiment {
     name: "sends",
     title: "The kernel sends from 2 KB of buffer: 100 Mbit/s, 20 ms",
     scenario: scenario!("live/a3-kernel-sends"),
+    set: &[],
     points: &[
         Point { name: "delayed", paper: &[], quick: true },
         Point { name: "linux-like", paper: &[], quick: false },
@@ -57,6 +59,7 @@ const RECEIVES: Experiment = Experiment {
     name: "receives",
     title: "The kernel receives from small buffers: 100 Mbit/s, 20 ms, segments of 8,948 bytes",
     scenario: scenario!("live/a3-kernel-receives"),
+    set: &[],
     points: &[
         Point { name: "2k", paper: &[], quick: false },
         Point { name: "4k", paper: &[], quick: true },

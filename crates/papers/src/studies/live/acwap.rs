@@ -26,6 +26,7 @@ const SHORT: Experiment = Experiment {
     name: "60ms",
     title: "HSTCP or ACWAP beside a flow of the kernel: 200 Mbit/s, 60 ms",
     scenario: scenario!("live/acwap-60ms"),
+    set: &[],
     points: &[
         Point { name: "hstcp, kernel cubic", paper: &[], quick: false },
         Point { name: "acwap, kernel cubic", paper: &[], quick: true },

@@ -15,34 +15,20 @@ pub(super) const LIVE: Live = Live {
         year: Some(2002),
     },
     parts: &[
-        part!(SHORT, "the path stands still for 2 s: each response, and the kernel's sender"),
-        part!(LONG, "the path stands still for 8 s: the same"),
+        part!(S1, "the path stands still for 1 s: each response, and the kernel's sender"),
+        part!(S2, "the path stands still for 2 s: the same"),
+        part!(S4, "the path stands still for 4 s: the same"),
+        part!(S8, "the path stands still for 8 s: the same"),
     ],
     page: include_str!("dclor.md"),
     pins: include_str!("dclor.toml"),
 };
 
-const SHORT: Experiment = Experiment {
-    name: "2s",
-    title: "2 MB over 5 Mbit/s that stand still for 2 s",
-    scenario: scenario!("live/dclor-2s"),
-    points: &[
-        Point { name: "linux", paper: &[], quick: false },
-        Point { name: "frto", paper: &[], quick: false },
-        Point { name: "eifel", paper: &[], quick: false },
-        Point { name: "go-back-n", paper: &[], quick: true },
-        Point { name: "dclor", paper: &[], quick: true },
-        Point { name: "kernel", paper: &[], quick: false },
-    ],
-    measures: MEASURES,
-    runs: 2,
-    quick: &[],
-};
-
-const LONG: Experiment = Experiment {
-    name: "8s",
-    title: "2 MB over 5 Mbit/s that stand still for 8 s",
-    scenario: scenario!("live/dclor-8s"),
+const S1: Experiment = Experiment {
+    name: "1s",
+    title: "2 MB over 5 Mbit/s that stand still for 1 s",
+    scenario: scenario!("live/dclor"),
+    set: &["change.0.for=1s", "duration=6s"],
     points: &[
         Point { name: "linux", paper: &[], quick: false },
         Point { name: "frto", paper: &[], quick: false },
@@ -51,8 +37,39 @@ const LONG: Experiment = Experiment {
         Point { name: "dclor", paper: &[], quick: false },
         Point { name: "kernel", paper: &[], quick: false },
     ],
+    measures: MEASURES,
+    runs: 2,
+    quick: &[],
+};
+
+const S2: Experiment = Experiment {
+    name: "2s",
+    title: "2 MB over 5 Mbit/s that stand still for 2 s",
+    set: &[],
+    points: &[
+        Point { name: "linux", paper: &[], quick: false },
+        Point { name: "frto", paper: &[], quick: false },
+        Point { name: "eifel", paper: &[], quick: false },
+        Point { name: "go-back-n", paper: &[], quick: true },
+        Point { name: "dclor", paper: &[], quick: true },
+        Point { name: "kernel", paper: &[], quick: false },
+    ],
+    ..S1
+};
+
+const S4: Experiment = Experiment {
+    name: "4s",
+    title: "2 MB over 5 Mbit/s that stand still for 4 s",
+    set: &["change.0.for=4s", "duration=9s"],
     runs: 1,
-    ..SHORT
+    ..S1
+};
+
+const S8: Experiment = Experiment {
+    name: "8s",
+    title: "2 MB over 5 Mbit/s that stand still for 8 s",
+    set: &["change.0.for=8s", "duration=13s"],
+    ..S4
 };
 
 const MEASURES: &[Measure] = &[

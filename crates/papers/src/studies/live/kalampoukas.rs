@@ -25,6 +25,7 @@ const HALF: Experiment = Experiment {
     name: "500k",
     title: "An upload and a download: 500 kbit/s up, 10 Mbit/s down",
     scenario: scenario!("live/kalampoukas-500k"),
+    set: &[],
     points: &[
         Point { name: "fifo", paper: &[Some(482.7), Some(482.7)], quick: false },
         Point { name: "ack-priority", paper: &[Some(148.0), Some(9653.0)], quick: true },
@@ -41,6 +42,7 @@ const TENTH: Experiment = Experiment {
     name: "100k",
     title: "An upload and a download: 100 kbit/s up, 10 Mbit/s down",
     scenario: scenario!("live/kalampoukas-100k"),
+    set: &[],
     points: &[
         Point { name: "fifo", paper: &[Some(96.5), Some(96.5)], quick: false },
         Point { name: "ack-priority", paper: &[Some(0.0), Some(2785.0)], quick: false },

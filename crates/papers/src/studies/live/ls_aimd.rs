@@ -27,6 +27,7 @@ const ALONE: Experiment = Experiment {
     name: "alone",
     title: "Eight flows over 100 Mbit/s and 0.4 ms, marked above a step of 0.5 ms",
     scenario: scenario!("live/ls-aimd-alone"),
+    set: &[],
     points: &[
         Point { name: "ls-aimd-reno", paper: &[], quick: true },
         Point { name: "ls-aimd-reno, to ackline", paper: &[], quick: false },
@@ -42,6 +43,7 @@ const BESIDE: Experiment = Experiment {
     name: "beside",
     title: "Four flows of LS-AIMD beside four of the kernel, on the same path",
     scenario: scenario!("live/ls-aimd-beside"),
+    set: &[],
     points: &[
         Point { name: "kernel reno", paper: &[], quick: true },
         Point { name: "kernel cubic", paper: &[], quick: false },
