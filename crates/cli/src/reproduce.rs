@@ -9,8 +9,8 @@ use ackline_emulate::stage::RealTime;
 use ackline_lab::RunError;
 use ackline_lab::stage::Stages;
 use ackline_papers::{
-    LIVE, Options, ReproduceError, STUDIES, Study, StudyResult, listing, live_study, reproduce, study,
-    to_json, to_text,
+    Comparisons, LIVE, Options, ReproduceError, STUDIES, Study, StudyResult, agreement, listing, live_study,
+    reproduce, study, to_json, to_text, total,
 };
 use std::env;
 use std::path::PathBuf;
@@ -69,7 +69,11 @@ fn default_cache() -> Option<PathBuf> {
 /// An error if a check is not as it should be: by name as far as a line can hold it.
 fn verdict(all: &[StudyResult], strict: bool) -> Result<(), Failure> {
     const NAMED: usize = 8;
-    let failures: Vec<String> = all.iter().flat_map(|done| done.failures(strict)).collect();
+    let mut failures: Vec<String> = all.iter().flat_map(|done| done.failures(strict)).collect();
+    // A study's own share is a check, and may be pinned; that of several is not.
+    if all.len() > 1 && total(all).share() < Comparisons::WANTED {
+        failures.push("live and simulated agree in too few comparisons".to_owned());
+    }
     if failures.is_empty() {
         return Ok(());
     }
@@ -92,6 +96,7 @@ fn text(all: &[StudyResult], args: &ReproduceArgs) -> String {
         return String::new();
     }
     let mut texts: Vec<String> = all.iter().map(to_text).collect();
+    texts.extend(Some(agreement(all)).filter(|text| !text.is_empty()));
     let files: Vec<String> =
         all.iter().flat_map(|done| &done.files).map(|file| file.display().to_string() + "\n").collect();
     if !files.is_empty() {
@@ -121,6 +126,35 @@ mod tests {
 
     /// A study whose one check measures 9 where 1 passes, and its pins.
     struct Missed(&'static str);
+
+    /// A study that compared ten numbers, of which so many agree.
+    struct Compared(usize);
+
+    impl Study for Compared {
+        fn paper(&self) -> &Paper {
+            &Paper { name: "compared", stem: "compared", title: "", authors: "", year: None }
+        }
+
+        fn parts(&self) -> &[Part] {
+            const EIGHT: Part =
+                Part { name: "eight", what: "", plan: no_jobs, evaluate: |_, _| Ok(agreeing(8)) };
+            const TEN: Part =
+                Part { name: "ten", what: "", plan: no_jobs, evaluate: |_, _| Ok(agreeing(10)) };
+            if self.0 == 8 { &[EIGHT] } else { &[TEN] }
+        }
+
+        fn page(&self) -> &str {
+            ""
+        }
+
+        fn pins(&self) -> &str {
+            ""
+        }
+    }
+
+    fn agreeing(agree: usize) -> Reproduction {
+        Reproduction { comparisons: Comparisons { all: 10, agree }, ..Reproduction::default() }
+    }
 
     impl Study for Missed {
         fn paper(&self) -> &Paper {
@@ -191,5 +225,20 @@ mod tests {
             let message = of(study, false).unwrap_err();
             assert_eq!(message, format!("1 failure in 2 checks: {end}"));
         }
+    }
+
+    #[test]
+    fn nine_comparisons_of_ten_are_to_agree_over_all_studies() {
+        static EIGHT: Compared = Compared(8);
+        static TEN: Compared = Compared(10);
+        let all = reproduce(&[&EIGHT, &TEN], &Options::default()).unwrap();
+        assert!(
+            agreement(&all).starts_with("live and simulated agree in 18 of 20 comparisons, a share of 0.900")
+        );
+        assert!(agreement(&all).contains("compared  8 of 10\n"));
+        assert!(verdict(&all, false).is_ok());
+        let all = reproduce(&[&EIGHT, &EIGHT, &TEN], &Options::default()).unwrap();
+        let message = verdict(&all, false).unwrap_err().to_string();
+        assert_eq!(message, "1 failure in 0 checks: live and simulated agree in too few comparisons");
     }
 }

@@ -59,13 +59,13 @@ pub use json::to_json;
 pub use judgement::{Counts, Judgement, Verdict};
 pub use pin::{Extent, Pin};
 pub use registry::{live_study, study};
-pub use reproduction::Reproduction;
+pub use reproduction::{Comparisons, Reproduction};
 pub use scenario::ScenarioText;
 pub(crate) use scenario::scenario;
 pub use studies::{LIVE, STUDIES};
 pub use study::{Knob, Paper, Part, Request, Study, no_jobs};
 pub use table::{Cell, Table};
-pub use terminal::{listing, to_text};
+pub use terminal::{agreement, listing, to_text, total};
 
 /// The README's example compiles.
 #[cfg(doctest)]

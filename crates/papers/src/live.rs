@@ -3,7 +3,7 @@
 use super::check::Check;
 use super::error::ReproduceError;
 use super::job::{Job, LiveRun, Outputs};
-use super::reproduction::Reproduction;
+use super::reproduction::{Comparisons, Reproduction};
 use super::scenario::ScenarioText;
 use super::study::Request;
 use super::table::{Cell, Table};
@@ -12,9 +12,6 @@ use ackline_lab::results::RunResult;
 use ackline_lab::stats::Estimate;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// Of the comparisons of an experiment at least this share is to agree.
-const AGREE: f64 = 0.9;
 
 /// A scenario whose points are run on both stages.
 #[derive(Clone, Copy, Debug)]
@@ -144,10 +141,13 @@ impl Experiment {
             ));
         }
         if !found.checks.is_empty() {
-            let agree = found.checks.iter().filter(|check| check.ok).count() as f64;
-            let share = agree / found.checks.len() as f64;
-            let what = "share of the comparisons in which live and simulated agree";
-            found.checks.push(Check::at_least(format!("{}/agree", self.name), what, share, AGREE));
+            let agree = found.checks.iter().filter(|check| check.ok).count();
+            found.comparisons = Comparisons { all: found.checks.len(), agree };
+            let (id, what) = (
+                format!("{}/agree", self.name),
+                "share of the comparisons in which live and simulated agree",
+            );
+            found.checks.push(Check::at_least(id, what, found.comparisons.share(), Comparisons::WANTED));
         }
         found.tables.push(table);
         Ok(found)

@@ -6,6 +6,7 @@ use super::table::Table;
 use ackline_lab::plot::Figure;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::ops::Add;
 
 /// Findings, tables, checks and figures of a study, in the order in which they are shown.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,36 @@ pub struct Reproduction {
     pub figures: Vec<Figure>,
     /// What a reader must know of this run, a paragraph each.
     pub notes: Vec<String>,
+    /// How its live runs compare with the simulated ones.
+    pub comparisons: Comparisons,
+}
+
+/// Numbers that were compared between live and simulated runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Comparisons {
+    /// All of them.
+    pub all: usize,
+    /// Those that agree.
+    pub agree: usize,
+}
+
+impl Comparisons {
+    /// At least this share is to agree.
+    pub const WANTED: f64 = 0.9;
+
+    /// The share that agrees; not a number if nothing was compared.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.agree as f64 / self.all as f64
+    }
+}
+
+impl Add for Comparisons {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { all: self.all + other.all, agree: self.agree + other.agree }
+    }
 }
 
 impl Reproduction {
@@ -35,12 +66,13 @@ impl Reproduction {
                 }
             }
         }
-        let Self { findings, tables, checks, figures, notes } = other;
+        let Self { findings, tables, checks, figures, notes, comparisons } = other;
         append(&mut self.findings, findings, |finding| &finding.of);
         append(&mut self.tables, tables, |table| &table.id);
         append(&mut self.checks, checks, |check| &check.id);
         append(&mut self.figures, figures, Figure::name);
         append(&mut self.notes, notes, |note| note);
+        self.comparisons = self.comparisons + comparisons;
     }
 
     /// What is wrong with it: two things of one name, rows of different lengths.

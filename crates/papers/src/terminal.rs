@@ -4,10 +4,12 @@ use super::check::Check;
 use super::engine::StudyResult;
 use super::judgement::{Counts, Verdict};
 use super::pin::Pin;
+use super::reproduction::Comparisons;
 use super::study::{Knob, Study};
 use ackline_lab::short;
 use ackline_lab::wrap;
 use std::fmt::Write as _;
+use std::ops::Add;
 
 /// The studies with their parts and options.
 #[must_use]
@@ -51,6 +53,32 @@ pub fn to_text(done: &StudyResult) -> String {
     }
     let _ = writeln!(text, "\n{}: {}{}", paper.name, count(done.counts()), cached(done));
     text
+}
+
+/// In how many comparisons live and simulated runs agree, of all studies together and of each; empty if none was compared.
+#[must_use]
+pub fn agreement(all: &[StudyResult]) -> String {
+    let total = total(all);
+    if total.all == 0 {
+        return String::new();
+    }
+    let Comparisons { all: number, agree } = total;
+    let (share, wanted) = (total.share(), Comparisons::WANTED);
+    let mut text = format!(
+        "live and simulated agree in {agree} of {number} comparisons, a share of {share:.3} (wanted: {wanted} or more)\n"
+    );
+    let width = all.iter().map(|done| done.study.paper().name.len()).max().unwrap_or(0);
+    for done in all {
+        let Comparisons { all: number, agree } = done.reproduction.comparisons;
+        let _ = writeln!(text, "  {:width$}  {agree} of {number}", done.study.paper().name);
+    }
+    text
+}
+
+/// The comparisons of all studies.
+#[must_use]
+pub fn total(all: &[StudyResult]) -> Comparisons {
+    all.iter().map(|done| done.reproduction.comparisons).fold(Comparisons::default(), Comparisons::add)
 }
 
 /// What of the work was done before.

@@ -195,6 +195,7 @@ pub(super) fn table_1(request: &Request, outputs: &Outputs) -> Result<Reproducti
         checks: checks("table-1", &TABLE_1_ROWS, &hstcp),
         notes: vec![extent(request)],
         figures: vec![windows("shared-hstcp", "HSTCP's windows", &TABLE_1_ROWS, &hstcp).into()],
+        ..Reproduction::default()
     })
 }
 
@@ -234,6 +235,7 @@ pub(super) fn table_2(request: &Request, outputs: &Outputs) -> Result<Reproducti
         checks,
         notes: vec![extent(request)],
         figures: vec![windows("shared-acwap", "ACWAP's windows", &TABLE_2_ROWS, &acwap).into()],
+        ..Reproduction::default()
     })
 }
 

@@ -64,6 +64,7 @@ pub(super) fn evaluate(request: &Request, outputs: &Outputs) -> Result<Reproduct
         checks: checks(&points),
         figures: figures(&points).into_iter().map(Into::into).collect(),
         notes: vec![extent(request)],
+        ..Reproduction::default()
     })
 }
 
