@@ -182,10 +182,13 @@ impl Proxy {
         match self.clients.enter(syn.peer_addr().ip(), Protocol::Tcp) {
             Ok(place) => {
                 let shared = self.shared.clone();
-                self.connections.spawn(async move {
+                // Beside the client's shard, where the other end's socket is made, too.
+                let beside = syn.runtime().clone();
+                let carry = async move {
                     connection::carry(&shared, syn).await;
                     drop(place);
-                });
+                };
+                self.connections.spawn_on(carry, &beside);
             }
             Err(Full::Client) => {
                 counters.client_connections_limit.one();

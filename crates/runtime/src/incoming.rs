@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::coop::{consume_budget, poll_proceed};
 
@@ -107,6 +108,12 @@ impl HeldSyn {
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
         self.syn.remote
+    }
+
+    /// The runtime that drives the client's shard, where [tasks that serve the connection](TcpStream::runtime) run best.
+    #[must_use]
+    pub fn runtime(&self) -> &Handle {
+        self.shard.runtime()
     }
 
     /// Waits for `work`, while the client waits. Dropping the future drops `work`.

@@ -4,6 +4,7 @@ use super::netns::NetnsAt;
 use super::watch::WatchArgs;
 use super::{PolicyArgs, values};
 use ackline::runtime::MacAddress;
+use ackline::runtime::stack::Shards;
 use ackline_proxy::{Resolver, Upstream};
 use clap::{ArgGroup, Args};
 use ipnet::IpNet;
@@ -92,6 +93,12 @@ pub(crate) struct ProxyDeviceArgs {
     /// Exchange single packets with complete checksums: no super-packets, no offload
     #[arg(long, conflicts_with_all = ["fd", "socket"])]
     pub(crate) plain: bool,
+    /// Divide the stack over so many threads, each with a queue of the TUN interface: a number, or auto for one per processor
+    ///
+    /// A new interface is made with several queues; an existing one must have been (ip tuntap add ... multi_queue).
+    #[arg(long, value_name = "N|auto", default_value = "1", value_parser = values::shards,
+        conflicts_with_all = ["command", "netns", "fd", "socket"])]
+    pub(crate) shards: Shards,
 }
 
 /// By what connections and flows leave.

@@ -59,9 +59,10 @@ impl Door {
                         accepted.map_err(|error| Failure::system("accept connections", &error))?;
                     let order = self.arrivals;
                     self.arrivals += 1;
-                    self.strangers.spawn(async move {
-                        tokio::time::timeout(PATIENCE, greet(stream, order)).await.ok().flatten()
-                    });
+                    let beside = stream.runtime().clone();
+                    let greeted =
+                        async move { tokio::time::timeout(PATIENCE, greet(stream, order)).await.ok().flatten() };
+                    self.strangers.spawn_on(greeted, &beside);
                 }
                 // A pattern that can fail would close this way until the next one is accepted.
                 Some(done) = self.strangers.join_next() => {
@@ -76,12 +77,14 @@ impl Door {
 
     /// Tells a guest that another test runs.
     pub(super) fn turn_away(&mut self, guest: Guest) {
-        self.strangers.spawn(async move {
-            let Guest { mut stream, .. } = guest;
+        let Guest { mut stream, .. } = guest;
+        let beside = stream.runtime().clone();
+        let refused = async move {
             // A guest that does not listen needs no answer; the stream closes behind what was written.
             let _ = stream.write_all(&[TestState::AccessDenied.octet()]).await;
             None
-        });
+        };
+        self.strangers.spawn_on(refused, &beside);
     }
 
     /// Turns everybody away, for as long as this is polled.

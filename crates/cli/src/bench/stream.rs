@@ -114,25 +114,28 @@ impl DataStream {
         if self.id == 1 { 5 } else { 2 * self.id + 1 }
     }
 
-    /// Begins to send or to receive, as a task of `tasks`.
+    /// Begins to send or to receive, as a task of `tasks` beside the connection's driver.
     pub(super) fn start(&mut self, sending: &Sending, goal: &Arc<Goal>, tasks: &mut JoinSet<Stopped>) {
         let Halves::Idle(stream) = std::mem::replace(&mut self.halves, Halves::Gone) else { return };
+        let beside = stream.runtime().clone();
         let (read, write) = stream.into_split();
         let write = Sender { half: Some(write), ended: sending.ended.clone() };
         let (id, moved, goal) = (self.id, self.moved.clone(), goal.clone());
         if self.sends {
             self.halves = Halves::Working(Idle::Read(read));
             let sending = sending.clone();
-            tasks.spawn(async move {
+            let work = async move {
                 let outcome = send(write, &sending, &goal, &moved).await;
                 Stopped { id, outcome }
-            });
+            };
+            tasks.spawn_on(work, &beside);
         } else {
             self.halves = Halves::Working(Idle::Write(write));
-            tasks.spawn(async move {
+            let work = async move {
                 let outcome = receive(read, &goal, &moved).await;
                 Stopped { id, outcome }
-            });
+            };
+            tasks.spawn_on(work, &beside);
         }
     }
 

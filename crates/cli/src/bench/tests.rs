@@ -3,6 +3,7 @@
 use super::protocol::{Control, Cookie, TestParameters, TestState};
 use super::report::Style;
 use super::report::record::{Direction, Length};
+use super::stream::{DataStream, Goal, Restarts, Sending};
 use super::{Bench, client, door, server};
 use crate::failure::{Exit, Failure};
 use crate::json_stream::Json;
@@ -18,6 +19,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::task::JoinSet;
 
 const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
@@ -455,5 +457,34 @@ fn a_connection_that_breaks_shortly_before_the_end_is_a_failure() {
         let failure = outcome.expect_err("a connection was lost");
         assert_eq!(failure.exit, Exit::Network);
         assert!(failure.to_string().contains("reset"), "{failure}");
+    });
+}
+
+#[test]
+fn data_move_beside_the_driver_of_their_shard() {
+    const STREAMS: usize = 8;
+    let beside = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let beside = beside.expect("a thread");
+    crate::tunnel::runtime().expect("a runtime").block_on(async {
+        let pair = || Channel::pair(ChannelConfig::default());
+        let ((near, far), (near_too, far_too)) = (pair(), pair());
+        let runtimes = [tokio::runtime::Handle::current(), beside.handle().clone()];
+        let near = Stack::builder(near).queue(near_too).address(IpAddr::from(CLIENT)).runtimes(runtimes);
+        let near = near.spawn().expect("a stack");
+        let far = Stack::builder(far).queue(far_too).address(IpAddr::from(SERVER)).spawn().expect("a stack");
+        let listener = far.listen(ListenOn::Port(PORT)).expect("free");
+        let sending =
+            Sending { block: 1 << 10, bitrate: None, restarts: Restarts::default(), ended: Arc::default() };
+        let (goal, mut tasks) = (Arc::new(Goal::endless()), JoinSet::new());
+        let mut streams = vec![];
+        for index in 0..STREAMS {
+            let stream = near.connect((SERVER, PORT)).await.expect("connected");
+            let accepted = listener.accept().await.expect("accepted");
+            let mut stream = DataStream::new(index as u32, index % 4 < 2, stream);
+            stream.start(&sending, &goal, &mut tasks);
+            streams.push((stream, accepted));
+        }
+        // The shards connect by turns; beside a driver nothing else runs there.
+        assert_eq!(beside.metrics().num_alive_tasks(), 1 + STREAMS / 2);
     });
 }

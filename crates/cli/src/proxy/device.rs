@@ -12,6 +12,7 @@ use crate::tunnel;
 use ackline::runtime::device::frame_socket::{FrameSocket, FrameSocketConfig};
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
+use ackline::runtime::stack::Shards;
 use ackline::runtime::{Device, Error as SetupError};
 use ipnet::{IpNet, Ipv4Net};
 use rustix::fs::{FileType, fstat};
@@ -200,6 +201,9 @@ fn config(args: &ProxyArgs, name: &str, addresses: Addresses) -> TunConfig {
     config = config.address(InterfaceAddress::network(host(addresses.program))).route(host(addresses.base));
     for &network in &args.device.route {
         config = config.route(network);
+    }
+    if args.device.shards != Shards::One {
+        config = config.multi_queue();
     }
     if args.device.plain { config.plain() } else { config }
 }

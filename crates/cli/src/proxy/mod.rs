@@ -122,10 +122,10 @@ async fn serve(
     let out = out.map(|tunnel| way_out::start(tunnel, settings)).transpose()?;
     let (stack, exit) = match &out {
         Some(out) => {
-            let stack = tunnel::start_for_all(device, &settings.with_usual_egress())?;
+            let stack = tunnel::start_for_all(device, &settings.with_usual_egress(), args.device.shards)?;
             (stack, Exit::Stack(out.clone()))
         }
-        None => (tunnel::start_for_all(device, settings)?, Exit::Kernel),
+        None => (tunnel::start_for_all(device, settings, args.device.shards)?, Exit::Kernel),
     };
     let config = Config { exit, ..config };
     let refused = |error: io::Error| Failure::system("accept connections", &error);

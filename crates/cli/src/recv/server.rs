@@ -49,7 +49,9 @@ pub(super) async fn serve(
             let part = Arc::new(progress.part());
             let (dismiss, dismissed) = oneshot::channel();
             let ends = Ends { timeout, dismissed, stopped: stopped.clone() };
-            let task = running.spawn(one(stream, target.clone(), part.clone(), ends));
+            // Beside the connection's driver.
+            let beside = stream.runtime().clone();
+            let task = running.spawn_on(one(stream, target.clone(), part.clone(), ends), &beside);
             guests.0.insert(task.id(), Guest { progress: part, dismiss });
         }
         tokio::select! {

@@ -214,8 +214,13 @@ pub(crate) fn start(
 
 /// Starts a stack on `device` that takes what comes for any address, inside a tokio runtime. Connections are probed: whoever vanishes
 /// says nothing.
-pub(crate) fn start_for_all(device: impl Device + 'static, settings: &Settings) -> Result<Stack, Failure> {
-    let builder = configured(device, &[], settings, |connections| connections.keep_alive = Some(PROBES))?;
+pub(crate) fn start_for_all(
+    device: impl Device + 'static,
+    settings: &Settings,
+    shards: Shards,
+) -> Result<Stack, Failure> {
+    let builder = configured(device, &[], settings, |connections| connections.keep_alive = Some(PROBES))?
+        .shards(shards);
     let most = descriptor_limit() / 2;
     spawn(builder.any_address().configure(|host| host.max_udp_flows = host.max_udp_flows.min(most)))
 }

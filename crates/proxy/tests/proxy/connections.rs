@@ -2,6 +2,8 @@
 
 use crate::world::*;
 use ackline_proxy::{Action, Config, Rule, Rules, Stats};
+use ackline_runtime::Stack;
+use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -237,4 +239,40 @@ async fn a_graceful_end_lets_connections_finish_and_resets_the_rest() {
     tokio::join!(world.finish(Duration::from_secs(1)), exchange);
     let stats = meter.read();
     assert_eq!((stats.finished, stats.open_connections), (1, 0), "{stats:?}");
+}
+
+#[test]
+fn a_connection_is_carried_beside_the_driver_of_its_shard() {
+    const CONNECTIONS: u64 = 16;
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let (first, second) = (runtime(), runtime());
+    let beside = second.handle().clone();
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let beside_thread = std::thread::spawn(move || second.block_on(ended));
+    first.block_on(async {
+        let pair = || Channel::pair(ChannelConfig::default());
+        let ((near, far), (near_too, far_too)) = (pair(), pair());
+        let client = Stack::builder(near).queue(near_too).address(CLIENT).spawn().expect("a stack");
+        let stack = Stack::builder(far).queue(far_too).any_address().seed([7; 32]);
+        let stack = stack.runtimes([first.handle().clone(), beside.clone()]).spawn().expect("a stack");
+        let world = between(client, &stack, Config::default());
+        let (listener, port) = listener().await;
+        let (mut open, mut open_too) = (vec![], vec![]);
+        for _ in 0..CONNECTIONS {
+            let inside = world.connect(port).await.expect("connected");
+            let (mut outside, _) = listener.accept().await.expect("accepted");
+            open.push(inside);
+            outside.write_all(b"!").await.expect("sent");
+            assert_eq!(open.last_mut().expect("one").read_u8().await.expect("received"), b'!');
+            open_too.push(outside);
+        }
+        let opened: Vec<_> =
+            stack.shard_stats().iter().map(|shard| shard.counters.tcp_passive_opens).collect();
+        assert_eq!(opened.iter().sum::<u64>(), CONNECTIONS);
+        // Beside the second shard's driver, nothing else runs there.
+        assert_eq!(beside.metrics().num_alive_tasks() as u64, 1 + opened[1], "{opened:?}");
+        assert!(opened[1] > 0, "{opened:?}");
+    });
+    drop(end);
+    beside_thread.join().expect("no panic").expect_err("dropped");
 }

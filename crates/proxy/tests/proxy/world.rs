@@ -41,14 +41,18 @@ pub(crate) fn world(config: Config) -> World {
 }
 
 /// The same with a client's stack of one's own.
-pub(crate) fn on(device: impl Device + 'static, client: Stack, mut config: Config) -> World {
-    let stack = Stack::builder(device).any_address().spawn().expect("a stack");
+pub(crate) fn on(device: impl Device + 'static, client: Stack, config: Config) -> World {
+    between(client, &Stack::builder(device).any_address().spawn().expect("a stack"), config)
+}
+
+/// The same with the proxy's stack of one's own, too.
+pub(crate) fn between(client: Stack, stack: &Stack, mut config: Config) -> World {
     let lines = Arc::new(Mutex::new(vec![]));
     let said = lines.clone();
     config.say = Some(Arc::new(move |line| said.lock().expect("no panic").push(line.to_owned())));
     config.own = vec![OWN.into(), OWN6.into()];
     config.loopback = true;
-    let mut proxy = Proxy::new(&stack, config).expect("a proxy");
+    let mut proxy = Proxy::new(stack, config).expect("a proxy");
     let meter = proxy.meter();
     let (end, ended) = oneshot::channel();
     let proxy = tokio::spawn(async move {
