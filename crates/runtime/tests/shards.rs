@@ -1,7 +1,9 @@
 //! Stacks of several shards on the queues of one interface, against the kernel.
 
+use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::device::tun::{Tun, TunConfig};
-use ackline_runtime::netlink::InterfaceAddress;
+use ackline_runtime::netlink::{InterfaceAddress, Netlink};
+use ackline_runtime::netns::Namespace;
 use ackline_runtime::testing::isolated;
 use ackline_runtime::{Error, Stack};
 use ackline_tcp_core::ListenOn;
@@ -27,6 +29,27 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(async {
         tokio::time::timeout(Duration::from_secs(90), work).await.expect("still running after 90 seconds")
     })
+}
+
+/// Two queues of an Ethernet interface, behind which is the kernel of this namespace.
+fn ethernet() -> Result<(AfPacket, AfPacket), Error> {
+    let there = thread::scope(|scope| scope.spawn(Namespace::new_for_thread).join().expect("no panic"))?;
+    Netlink::open()?.add_veth("near0", "far0", &there)?;
+    let set_up = |name: &str, address: Option<InterfaceAddress>| {
+        let mut netlink = Netlink::open()?;
+        let index = netlink.interface(name)?.index;
+        address.map(|address| netlink.add_address(index, address)).transpose()?;
+        netlink.set_up(index)
+    };
+    let network = InterfaceAddress::network("10.77.0.1/24".parse().expect("a network"));
+    set_up("near0", Some(network))?;
+    there.run(|| {
+        set_up("far0", None)?;
+        let config = AfPacketConfig::new("far0").address("10.77.0.2/24".parse().expect("a network"));
+        let mut first = AfPacket::open(&config)?;
+        let second = first.open_queue()?;
+        Ok((first, second))
+    })?
 }
 
 fn stack(shards: usize) -> Result<Stack, Error> {
@@ -135,6 +158,52 @@ fn no_connect_fails_whichever_queue_its_packets_come_to() {
 }
 
 #[test]
+fn the_kernel_delivers_segments_of_an_ethernet_to_their_owners() {
+    isolated("the_kernel_delivers_segments_of_an_ethernet_to_their_owners", || {
+        block_on(async {
+            let (first, second) = ethernet()?;
+            let stack =
+                Stack::builder(first).queue(second).address(STACK).spawn().expect("descriptors and threads");
+            let failed = connects(&stack, 2_000).await;
+            let stats = stack.stats();
+            assert!(failed.is_empty(), "{failed:?}, {stats:?}");
+            assert_eq!((stats.counters.tcp_estab_resets, stats.counters.tcp_attempt_fails), (0, 0));
+            assert_eq!(stats.counters.tcp_active_opens, 2_000);
+            assert_eq!(stats.counters.tcp_passive_opens, 2_000);
+            assert_eq!((stats.handed_over, stats.handover_drops), (0, 0));
+            for shard in stack.shard_stats() {
+                assert!((700..1_300).contains(&shard.counters.tcp_passive_opens), "{:?}", shard.counters);
+            }
+            Ok(())
+        })
+    });
+}
+
+#[test]
+fn a_queue_that_hears_no_answers_finds_neighbours() {
+    isolated("a_queue_that_hears_no_answers_finds_neighbours", || {
+        block_on(async {
+            let (first, second) = ethernet()?;
+            let stack =
+                Stack::builder(first).queue(second).address(STACK).spawn().expect("descriptors and threads");
+            let place = kernel_server().expect("a socket");
+            // The shards connect by turns. The first one's goes nowhere, so it asks nobody.
+            let nowhere = stack.connect((Ipv4Addr::new(192, 0, 2, 1), PORT)).await.expect_err("no route");
+            assert_eq!(nowhere.kind(), io::ErrorKind::HostUnreachable, "{nowhere}");
+            let mut stream = stack.connect(place).await.expect("connected");
+            assert_eq!(stream.shard(), 1);
+            stream.write_all(&[7]).await.expect("sent");
+            assert_eq!(stream.read_u8().await.expect("received"), 7);
+            let stats = stack.stats();
+            let neighbours = stats.device.neighbours;
+            assert_eq!((neighbours.requests_sent, neighbours.waited), (1, 1), "{neighbours:?}");
+            assert_eq!(stats.handed_over, 0);
+            Ok(())
+        })
+    });
+}
+
+#[test]
 fn an_interface_that_is_removed_fails_all_shards() {
     isolated("an_interface_that_is_removed_fails_all_shards", || {
         block_on(async {
@@ -145,8 +214,8 @@ fn an_interface_that_is_removed_fails_all_shards() {
                 streams.push(stack.connect(place).await.expect("connected"));
             }
             let listener = stack.listen(ListenOn::Port(PORT)).expect("free");
-            let index = ackline_runtime::netlink::Netlink::open()?.interface("ack0")?.index;
-            ackline_runtime::netlink::Netlink::open()?.remove(index)?;
+            let index = Netlink::open()?.interface("ack0")?.index;
+            Netlink::open()?.remove(index)?;
             for stream in &mut streams {
                 let error = stream.read_u8().await.expect_err("gone");
                 assert_eq!(error.kind(), io::ErrorKind::NetworkDown, "{error}");

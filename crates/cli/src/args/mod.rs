@@ -394,12 +394,12 @@ pub(crate) struct TunnelArgs {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1ms",
         value_parser = values::short_time)]
     pub(crate) busy_poll: Option<Duration>,
-    /// Divide the stack over so many threads, each with a queue of the TUN interface: a number, or auto for one per processor
+    /// Divide the stack over so many threads, each with a queue of the interface: a number, or auto for one per processor
     ///
-    /// A connection stays on one of them, so this helps many connections, not one. A new interface is made with several queues; an existing one
+    /// A connection stays on one of them, so this helps many connections, not one. A new TUN interface is made with several queues; an existing one
     /// must have been (ip tuntap add ... multi_queue). Not together with --egress-rate, which is the rate of the whole stack.
     #[arg(long, value_name = "N|auto", default_value = "1", value_parser = values::shards,
-        conflicts_with_all = ["ethernet", "raw"])]
+        conflicts_with_all = ["socket", "raw"])]
     pub(crate) shards: Shards,
     /// How to wait for the next departure if pacing or --egress-rate delays packets
     ///

@@ -59,20 +59,38 @@ pub(crate) fn join(socket: impl AsFd, interface: u32, kind: c_int, address: [u8;
 /// Frames dropped since the last call because the socket's receive buffer was full.
 pub(crate) fn take_drops(socket: impl AsFd) -> Result<u32, Errno> {
     let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-    let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `stats`, which is that long, and the length to `length`;
-    // both live through the call.
+    // SAFETY: integers.
+    unsafe { get(socket, libc::PACKET_STATISTICS, &mut stats) }?;
+    Ok(stats.tp_drops)
+}
+
+/// The value of an option that is an `int`: `PACKET_FANOUT`, ...
+#[cfg(feature = "af-packet")]
+pub(crate) fn option(socket: impl AsFd, option: c_int) -> Result<c_int, Errno> {
+    let mut value = 0;
+    // SAFETY: an integer.
+    unsafe { get(socket, option, &mut value) }?;
+    Ok(value)
+}
+
+/// Reads an option.
+///
+/// # Safety
+/// Whatever the kernel writes is a value of `T`.
+unsafe fn get<T>(socket: impl AsFd, option: c_int, value: &mut T) -> Result<(), Errno> {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `value`, which is that long, and the length to `length`;
+    // both live through the call, and the caller answers for the value.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
             libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            (&raw mut stats).cast(),
+            option,
+            std::ptr::from_mut(value).cast(),
             &raw mut length,
         )
     };
-    failed(outcome)?;
-    Ok(stats.tp_drops)
+    failed(outcome)
 }
 
 /// Maximum messages per call.

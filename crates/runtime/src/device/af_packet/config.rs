@@ -45,7 +45,7 @@ pub struct AfPacketConfig {
     pub receive_batch: usize,
     /// Bytes of memory for received frames that have not been read yet, including the kernel's bookkeeping (a
     /// full-sized packet of 1500 bytes counts as 2304 or more). With less than a super-packet (about 70 KB) for each of many
-    /// connections, some lose all that they send.
+    /// connections, some lose all that they send. Each queue has as much.
     pub receive_buffer: usize,
     /// Bytes of memory for frames that were sent but have not left, including the kernel's bookkeeping.
     /// Packets that do not fit wait in the stack.

@@ -6,6 +6,7 @@
 //! own: the kernel does not have them and stays silent.
 
 mod config;
+mod fanout;
 mod filter;
 mod socket;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum, unse
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
 use crate::random;
+use ackline_tcp_core::steering::Steering;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 use socket::{PacketSocket, Slot};
@@ -38,6 +40,8 @@ const LINK: u16 = HEADER_LEN as u16;
 /// A host's place on an Ethernet.
 #[derive(Debug)]
 pub struct AfPacket {
+    /// What it was opened with, for further queues.
+    config: AfPacketConfig,
     socket: PacketSocket,
     interface: Interface,
     /// With the MTU when the device was opened.
@@ -81,12 +85,33 @@ impl AfPacket {
         let mut resolution = Resolution::new(resolver);
         resolution.claim(&mut socket, &interface.name)?;
         Ok(Self {
+            config: config.clone(),
             socket,
             caps: capabilities(config, &interface),
             most: config.mtu.unwrap_or(u32::MAX),
             interface,
             resolution,
             _memberships: memberships,
+            stats: DeviceStats::default(),
+        })
+    }
+
+    /// Opens another queue of the same interface, for a [shard](crate::stack::Builder::shards) of its own. The calling thread must be in the interface's
+    /// namespace. All queues are one host: they have the same addresses and neighbours.
+    ///
+    /// # Errors
+    /// If the interface has gone, or the kernel refuses.
+    pub fn open_queue(&mut self) -> Result<Self> {
+        let groups = self.resolution.groups();
+        let socket = self.socket.open_beside(&self.config, &self.interface, &groups)?;
+        Ok(Self {
+            config: self.config.clone(),
+            socket,
+            caps: self.caps,
+            most: self.most,
+            interface: self.interface.clone(),
+            resolution: self.resolution.beside(),
+            _memberships: None,
             stats: DeviceStats::default(),
         })
     }
@@ -213,9 +238,17 @@ impl Device for AfPacket {
         self.socket.poll_writable(cx)
     }
 
+    fn open_queue(&mut self) -> io::Result<Box<dyn Device>> {
+        Ok(Box::new(Self::open_queue(self).map_err(io::Error::other)?))
+    }
+
+    fn steer(&mut self, steering: &Steering) -> io::Result<bool> {
+        self.socket.steer(&steering.terms()).map_err(io::Error::other)
+    }
+
     fn stats(&self) -> DeviceStats {
         let rx_kernel_drops = self.socket.kernel_drops();
-        let neighbours = *self.resolution.stats();
+        let neighbours = self.resolution.stats();
         DeviceStats { rx_kernel_drops, down: self.socket.is_down(), neighbours, ..self.stats }
     }
 }

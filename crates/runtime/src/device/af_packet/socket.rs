@@ -2,10 +2,11 @@
 //! down or disappears.
 
 use super::config::AfPacketConfig;
-use super::{LINK, filter};
+use super::{LINK, fanout, filter};
 use crate::device::ethernet::Wire;
 use crate::device::ethernet::frame::{self, HEADER_LEN};
 use crate::device::ethernet::neighbours::Outbound;
+use crate::device::interface::bpf::DROP;
 use crate::device::interface::frames::{self, Frames};
 use crate::device::interface::link::{Link, LinkMonitor};
 use crate::device::interface::room::Room;
@@ -14,10 +15,13 @@ use crate::device::unsendable;
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
 use crate::netlink::Interface;
+use crate::sys::filter::{Instruction, attach_filter};
 use crate::sys::packet as sys;
 use crate::timer::{self, Timer};
+use ackline_tcp_core::steering::Terms;
 use ackline_tcp_core::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 use std::io::{self, IoSlice};
@@ -43,6 +47,8 @@ pub(super) struct PacketSocket {
     /// A send found that the interface is gone; `link` may not have noticed yet.
     gone: bool,
     name: String,
+    /// That of several queues.
+    group: Option<u16>,
     mac: MacAddress,
     /// The Ethernet header of the last packet.
     sent_link: [u8; HEADER_LEN],
@@ -56,9 +62,49 @@ impl PacketSocket {
         mac: MacAddress,
         groups: &[Ipv6Addr],
     ) -> Result<Self> {
-        let own: Vec<IpAddr> = config.addresses.iter().map(ipnet::IpNet::addr).collect();
-        let wanted = (!config.any_address).then_some(&own[..]);
-        let fd = frames::open(&mut filter::program(mac, wanted), config.receive_buffer)?;
+        Self::open_with(&mut filter_of(config, mac), config, interface, mac, groups)
+    }
+
+    /// Opens a further queue of the same interface. Until they are [steered](Self::steer), this one gets all frames.
+    pub(super) fn open_beside(
+        &mut self,
+        config: &AfPacketConfig,
+        interface: &Interface,
+        groups: &[Ipv6Addr],
+    ) -> Result<Self> {
+        let group = match self.group {
+            Some(group) => group,
+            None => *self.group.insert(fanout::found(self.fd()?)?),
+        };
+        // Only what is bound can join, and gets copies of all frames meanwhile.
+        let beside = Self::open_with(&mut [DROP], config, interface, self.mac, groups)?;
+        let fd = beside.fd()?;
+        fanout::join(fd, group)?;
+        attach_filter(fd, &mut filter_of(config, self.mac))
+            .map_err(Error::on("set the packet socket's filter"))?;
+        Ok(Self { group: Some(group), ..beside })
+    }
+
+    /// Lets the kernel deliver each segment to its owner's queue, if there are several.
+    pub(super) fn steer(&self, terms: &Terms) -> Result<bool> {
+        if self.group.is_some() {
+            fanout::steer(self.fd()?, terms)?;
+        }
+        Ok(self.group.is_some())
+    }
+
+    fn fd(&self) -> Result<&OwnedFd> {
+        self.frames.fd().get().map_err(|source| Error::System { action: "use the packet socket", source })
+    }
+
+    fn open_with(
+        filter: &mut [Instruction],
+        config: &AfPacketConfig,
+        interface: &Interface,
+        mac: MacAddress,
+        groups: &[Ipv6Addr],
+    ) -> Result<Self> {
+        let fd = frames::open(filter, config.receive_buffer)?;
         frames::set_send_buffer(&fd, config.send_buffer)
             .map_err(Error::on("set the packet socket's buffers"))?;
         if config.qdisc_bypass {
@@ -85,6 +131,7 @@ impl PacketSocket {
             link: LinkMonitor::open(interface)?,
             gone: false,
             name: interface.name.clone(),
+            group: None,
             mac,
             sent_link: [0; HEADER_LEN],
         })
@@ -208,6 +255,12 @@ impl PacketSocket {
     pub(super) const fn mtu(&self) -> u32 {
         self.link.mtu()
     }
+}
+
+/// What the stack wants of the interface's frames.
+fn filter_of(config: &AfPacketConfig, mac: MacAddress) -> Vec<Instruction> {
+    let own: Vec<IpAddr> = config.addresses.iter().map(ipnet::IpNet::addr).collect();
+    filter::program(mac, (!config.any_address).then_some(&own[..]))
 }
 
 impl Wire for PacketSocket {

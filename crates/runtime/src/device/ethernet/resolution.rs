@@ -1,4 +1,7 @@
 //! Neighbour resolution driven by the device's clock and wire.
+//!
+//! The queues of one interface share the resolver, behind a lock that is held for one look-up: an answer comes to one queue, and packets of
+//! another one may wait for it. Each queue has its own timer, and whichever is called first serves a deadline.
 
 use super::Wire;
 use super::frame::{self, Content};
@@ -11,6 +14,7 @@ use crate::stack::shard::store;
 use crate::timer::{self, Timer};
 use ackline_tcp_core::Instant;
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// What the device was doing if claiming its addresses fails.
@@ -19,7 +23,9 @@ const CLAIM: &str = "claim the own addresses on the interface";
 /// The resolver, its timer, and whom to wake.
 #[derive(Debug)]
 pub(in crate::device) struct Resolution {
-    resolver: Resolver,
+    resolver: Arc<Mutex<Resolver>>,
+    /// Of the first queue, which reports the counters, and that the interface is up again.
+    is_first: bool,
     /// Created when the driver first waits, because opening a device needs no runtime.
     timer: Option<Timer>,
     /// The resolver's next deadline, as of its state `version`.
@@ -29,14 +35,50 @@ pub(in crate::device) struct Resolution {
     was_down: bool,
     /// The driver, if it waits.
     driver: Option<Waker>,
-    /// The ICMP error that the stack reads.
+    /// There may be an ICMP error that the stack has not read.
+    has_error: bool,
+    /// The one that it reads.
     error: Box<[u8]>,
+}
+
+/// Nothing panics under the lock but the allocator.
+fn lock(resolver: &Mutex<Resolver>) -> MutexGuard<'_, Resolver> {
+    resolver.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Resolution {
     pub(in crate::device) fn new(resolver: Resolver) -> Self {
-        let error = Box::default();
-        Self { resolver, timer: None, next: None, version: 0, was_down: false, driver: None, error }
+        Self::of(Arc::new(Mutex::new(resolver)), true)
+    }
+
+    /// For another queue of the same interface.
+    #[cfg(feature = "af-packet")]
+    pub(in crate::device) fn beside(&self) -> Self {
+        Self::of(self.resolver.clone(), false)
+    }
+
+    fn of(resolver: Arc<Mutex<Resolver>>, is_first: bool) -> Self {
+        Self {
+            resolver,
+            is_first,
+            timer: None,
+            next: None,
+            version: 0,
+            was_down: false,
+            driver: None,
+            has_error: false,
+            error: Box::default(),
+        }
+    }
+
+    /// The multicast groups of neighbour discovery.
+    #[cfg(feature = "af-packet")]
+    pub(in crate::device) fn groups(&self) -> Vec<std::net::Ipv6Addr> {
+        self.resolver().groups()
+    }
+
+    fn resolver(&self) -> MutexGuard<'_, Resolver> {
+        lock(&self.resolver)
     }
 
     /// Claims the host's addresses, blocking the calling thread.
@@ -45,19 +87,21 @@ impl Resolution {
     /// [`Error::AddressInUse`] if another host has one of them.
     pub(in crate::device) fn claim(&mut self, wire: &mut impl Wire, interface: &str) -> Result<()> {
         let failed = |source| Error::System { action: CLAIM, source };
-        self.resolver.claim(timer::now());
+        self.resolver().claim(timer::now());
         loop {
             // Frames that do not fit into the device go a little later.
             let _ = self.send(wire);
-            if let Some((address, mac)) = self.resolver.in_use() {
+            let resolver = self.resolver();
+            if let Some((address, mac)) = resolver.in_use() {
                 return Err(Error::AddressInUse { address, mac, interface: interface.to_owned() });
             }
-            let Some(deadline) = self.resolver.poll_timeout().filter(|_| !self.resolver.is_settled()) else {
+            let Some(deadline) = resolver.poll_timeout().filter(|_| !resolver.is_settled()) else {
                 return Ok(());
             };
+            drop(resolver);
             wire.wait_until(deadline).map_err(failed)?;
             self.take_neighbours(wire).map_err(failed)?;
-            self.resolver.handle_timeout(timer::now());
+            self.resolver().handle_timeout(timer::now());
         }
     }
 
@@ -68,7 +112,7 @@ impl Resolution {
                 Ok(Some(slot)) => {
                     let frame = wire.frame(slot);
                     if frame::content(frame) == Content::Neighbours {
-                        self.resolver.ingest(timer::now(), frame);
+                        self.resolver().ingest(timer::now(), frame);
                     }
                 }
                 Ok(None) => {}
@@ -109,7 +153,7 @@ impl Resolution {
             let frame = wire.frame(slot);
             match frame::content(frame) {
                 Content::Neighbours => {
-                    self.resolver.ingest(timer::now(), frame);
+                    self.resolver().ingest(timer::now(), frame);
                     self.settle(wire);
                 }
                 Content::Packet { end } => return Ok((slot, end)),
@@ -136,11 +180,19 @@ impl Resolution {
         }
         self.serve(now, wire);
         // Packets that waited go first.
-        if self.resolver.has_output() {
+        let mut resolver = lock(&self.resolver);
+        if resolver.has_output() {
+            drop(resolver);
             self.send(wire)?;
+            resolver = lock(&self.resolver);
         }
-        let route = self.resolver.route(now, packet);
-        self.settle(wire);
+        let route = resolver.route(now, packet);
+        let is_settled =
+            !resolver.has_output() && !resolver.has_error() && resolver.version() == self.version;
+        drop(resolver);
+        if !is_settled {
+            self.settle(wire);
+        }
         match route {
             Route::Send(mac) => Ok(Some(mac)),
             Route::Kept => Ok(None),
@@ -150,15 +202,15 @@ impl Resolution {
 
     /// Takes the next ICMP error for the stack: true if there is one, then [`error`](Self::error) returns it.
     fn take_error(&mut self) -> bool {
-        let next = self.resolver.next_error();
-        let is_there = next.is_some();
+        let next = if self.has_error { self.resolver().next_error() } else { None };
+        self.has_error = next.is_some();
         self.error = next.unwrap_or_default();
-        is_there
+        self.has_error
     }
 
-    /// Counters.
-    pub(in crate::device) const fn stats(&self) -> &NeighbourStats {
-        self.resolver.stats()
+    /// Counters, of all queues.
+    pub(in crate::device) fn stats(&self) -> NeighbourStats {
+        if self.is_first { *self.resolver().stats() } else { NeighbourStats::default() }
     }
 
     pub(in crate::device) const fn error(&self) -> &[u8] {
@@ -176,27 +228,31 @@ impl Resolution {
     /// nothing about the neighbour.
     fn serve(&mut self, now: Instant, wire: &mut impl Wire) {
         if self.next.is_some_and(|at| at <= now) && !wire.is_down() {
-            self.resolver.handle_timeout(now);
+            self.resolver().handle_timeout(now);
             self.settle(wire);
         }
     }
 
     /// After an input: sends, sets the timer, and wakes the driver if there is work for it.
     fn settle(&mut self, wire: &mut impl Wire) {
-        if self.resolver.has_output() {
+        if self.has_output() {
             // The driver sends the rest when the device has room.
             let _ = self.send(wire);
         }
-        let version = self.resolver.version();
+        let resolver = lock(&self.resolver);
+        let (version, next) = (resolver.version(), resolver.poll_timeout());
+        self.has_error = resolver.has_error();
+        let has_work = self.has_error || resolver.has_output();
+        drop(resolver);
         if self.version != version {
-            (self.version, self.next) = (version, self.resolver.poll_timeout());
+            (self.version, self.next) = (version, next);
             // If the timer cannot be set, the driver wakes at once and gets the error.
             let armed = self.timer.as_mut().map_or(Ok(()), |timer| timer.arm(self.next));
             if armed.is_err() {
                 self.wake();
             }
         }
-        if self.resolver.has_error() || self.resolver.has_output() {
+        if has_work {
             self.wake();
         }
     }
@@ -216,8 +272,8 @@ impl Resolution {
     ) -> Poll<io::Result<()>> {
         // The driver is running; it waits for room below.
         self.driver = None;
-        if std::mem::replace(&mut self.was_down, wire.is_down()) && !self.was_down {
-            self.resolver.restored(timer::now());
+        if std::mem::replace(&mut self.was_down, wire.is_down()) && !self.was_down && self.is_first {
+            self.resolver().restored(timer::now());
         }
         self.settle(wire);
         while !wire.is_down() {
@@ -229,17 +285,23 @@ impl Resolution {
             let Poll::Ready(now) = timer.poll_expired(cx) else { break };
             self.serve(now?, wire);
         }
-        while self.resolver.has_output() && wire.poll_writable(cx)?.is_ready() {
+        while self.has_output() && wire.poll_writable(cx)?.is_ready() {
             let _ = self.send(wire);
         }
         store(&mut self.driver, cx.waker());
-        if self.resolver.has_error() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        self.has_error = lock(&self.resolver).has_error();
+        if self.has_error { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    fn has_output(&self) -> bool {
+        self.resolver().has_output()
     }
 
     /// Sends the resolver's output; an error means that the device is full or the interface down, and the
     /// rest waits.
     fn send(&mut self, wire: &mut impl Wire) -> io::Result<()> {
-        while let Some(output) = self.resolver.next_output() {
+        let mut resolver = lock(&self.resolver);
+        while let Some(output) = resolver.next_output() {
             let is_message = matches!(output, Output::Frame(_));
             let outcome = match output {
                 Output::Frame(frame) => wire.send_frame(frame),
@@ -253,10 +315,10 @@ impl Resolution {
                         return Err(error);
                     }
                     // The request is repeated when the interface is up.
-                    self.resolver.sent();
+                    resolver.sent();
                 }
                 // A frame that the kernel refuses is lost, as it may be on the wire.
-                _ => self.resolver.sent(),
+                _ => resolver.sent(),
             }
         }
         Ok(())

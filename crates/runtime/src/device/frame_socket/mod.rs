@@ -221,6 +221,6 @@ impl Device for FrameSocket {
     }
 
     fn stats(&self) -> DeviceStats {
-        DeviceStats { neighbours: *self.resolution.stats(), ..self.stats }
+        DeviceStats { neighbours: self.resolution.stats(), ..self.stats }
     }
 }
