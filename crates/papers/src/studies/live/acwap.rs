@@ -16,7 +16,7 @@ pub(super) const LIVE: Live = Live {
     parts: &[
         part!(SHORT, "200 Mbit/s and 60 ms, beside the kernel's cubic and reno"),
         part!(FAST, "500 Mbit/s and 60 ms, beside the kernel's cubic and reno"),
-        part!(LONG, "200 Mbit/s and 180 ms, beside the kernel's cubic"),
+        part!(LONG, "200 Mbit/s and 180 ms, beside the kernel's cubic and reno"),
     ],
     page: include_str!("acwap.md"),
     pins: include_str!("acwap.toml"),
@@ -25,7 +25,7 @@ pub(super) const LIVE: Live = Live {
 const SHORT: Experiment = Experiment {
     name: "60ms",
     title: "HSTCP or ACWAP beside a flow of the kernel: 200 Mbit/s, 60 ms",
-    scenario: scenario!("live/acwap-60ms"),
+    scenario: scenario!("live/acwap"),
     set: &[],
     points: &[
         Point { name: "hstcp, kernel cubic", paper: &[], quick: false },
@@ -34,35 +34,40 @@ const SHORT: Experiment = Experiment {
         Point { name: "acwap, kernel reno", paper: &[], quick: false },
     ],
     measures: MEASURES,
-    runs: 5,
+    runs: 4,
     quick: &["duration=3s", "measure.from=2s"],
 };
 
 const FAST: Experiment = Experiment {
     name: "500mbit",
     title: "HSTCP or ACWAP beside a flow of the kernel: 500 Mbit/s, 60 ms",
-    scenario: scenario!("live/acwap-500mbit"),
-    points: &[
-        Point { name: "hstcp, kernel cubic", paper: &[], quick: false },
-        Point { name: "acwap, kernel cubic", paper: &[], quick: false },
-        Point { name: "hstcp, kernel reno", paper: &[], quick: false },
-        Point { name: "acwap, kernel reno", paper: &[], quick: false },
-    ],
-    runs: 3,
+    set: &["link.bottleneck.rate=500mbit", "link.bottleneck.queue.limit=1250k"],
+    points: LARGE,
     ..SHORT
 };
 
 const LONG: Experiment = Experiment {
     name: "180ms",
     title: "HSTCP or ACWAP beside a flow of the kernel: 200 Mbit/s, 180 ms",
-    scenario: scenario!("live/acwap-180ms"),
-    points: &[
-        Point { name: "hstcp, kernel cubic", paper: &[], quick: false },
-        Point { name: "acwap, kernel cubic", paper: &[], quick: false },
+    set: &[
+        "link.bottleneck.delay=90ms",
+        "link.acks.delay=90ms",
+        "link.bottleneck.queue.limit=1500k",
+        "duration=14s",
+        "measure.from=7s",
     ],
+    points: LARGE,
     runs: 3,
     ..SHORT
 };
+
+/// Those of all experiments; only the first one has a smaller version.
+const LARGE: &[Point] = &[
+    Point { name: "hstcp, kernel cubic", paper: &[], quick: false },
+    Point { name: "acwap, kernel cubic", paper: &[], quick: false },
+    Point { name: "hstcp, kernel reno", paper: &[], quick: false },
+    Point { name: "acwap, kernel reno", paper: &[], quick: false },
+];
 
 const MEASURES: &[Measure] = &[
     Measure {
