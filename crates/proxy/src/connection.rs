@@ -15,7 +15,7 @@ pub(crate) async fn carry(shared: &Shared, syn: HeldSyn) {
     let Open { mut inside, mut outside, early } = open;
     let counters = &shared.counters;
     let _open = counters.open_connections.enter();
-    let outcome = relay(&mut inside.stream, &mut outside.stream, early, counters).await;
+    let outcome = relay(&mut inside.stream, &mut outside.stream, early, shared).await;
     (inside.is_over, outside.is_over) = (outcome.is_ok(), outcome.is_ok());
     if outcome.is_ok() { counters.finished.one() } else { counters.reset.one() }
 }

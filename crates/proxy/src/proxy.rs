@@ -1,5 +1,6 @@
 //! The proxy: what comes to a stack, and where it goes.
 
+use crate::backlog::Backlog;
 use crate::clients::{Clients, Full, Limits};
 use crate::connection;
 use crate::counters::{Counters, Stats};
@@ -49,6 +50,9 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// Time of that in which an upstream's own server must take a connection, and of SOCKS5 speak. Then it counts as down. Default: 10 s.
     pub server_timeout: Duration,
+    /// Bytes that connections share, in both directions, for whoever takes less than is sent to him. Each may hold as much as the stack's settings let it, and
+    /// at least 64 KiB, however many wait. Default: 64 MiB.
+    pub backlog: u64,
     /// Longest IP packet towards clients, in bytes. Default: 1,500.
     pub mtu: u32,
     /// Who is told of trouble: an upstream that fails, descriptors that are used up. Default: nobody.
@@ -67,6 +71,7 @@ impl Default for Config {
             limits: Limits::default(),
             connect_timeout: Duration::from_secs(30),
             server_timeout: Duration::from_secs(10),
+            backlog: 64 << 20,
             mtu: 1_500,
             say: None,
         }
@@ -78,6 +83,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     direct: Arc<Upstream>,
     pub(crate) counters: Counters,
+    pub(crate) backlog: Backlog,
     pub(crate) names: Names,
     pub(crate) notices: Notices,
 }
@@ -132,6 +138,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             direct: Arc::new(Upstream::Direct),
             counters: Counters::default(),
+            backlog: Backlog::new(config.backlog),
             names: Names::new(NAMES),
             notices: Notices::new(config.say.clone()),
             config,

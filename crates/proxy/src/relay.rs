@@ -3,8 +3,10 @@
 //! What a client has sent is written to the kernel's socket out of the stack's receive buffer, and the kernel's socket is read into the
 //! stack's send buffer: what the destination does not take stays where it is. Between two stacks go chunks.
 
-use crate::counters::{Count, Counters};
+use crate::backlog::{Backlog, Waiting};
+use crate::counters::Count;
 use crate::outside::Stream;
+use crate::proxy::Shared;
 use ackline_runtime::stream as inner;
 use bytes::Bytes;
 use rustix::io::{Errno, readv};
@@ -16,7 +18,7 @@ use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net;
 
 /// Most that is read and written in one call.
-const MOST: usize = 64 << 10;
+const MOST: usize = 128 << 10;
 
 /// What a connection that has been silent is given room for. Memory for [`MOST`] is only taken while there is so much to read.
 const LEAST: usize = 4 << 10;
@@ -40,6 +42,33 @@ impl Source for net::tcp::ReadHalf<'_> {
     }
 }
 
+/// The part of a stack's stream that is written, with what it may hold.
+struct Destination<'a> {
+    stream: inner::WriteHalf<'a>,
+    backlog: &'a Backlog,
+    /// What the stack's settings let it hold, in bytes, and what it may hold at present.
+    usual: u32,
+    limit: u32,
+}
+
+impl<'a> Destination<'a> {
+    fn new(stream: inner::WriteHalf<'a>, backlog: &'a Backlog) -> io::Result<Self> {
+        let usual = stream.as_ref().send_buffer_size()?;
+        Ok(Self { stream, backlog, usual, limit: usual })
+    }
+
+    /// There is something to write. It waits for room until what this returns is dropped, in no more than its share.
+    fn wait(&mut self) -> io::Result<Waiting<'a>> {
+        let waiting = self.backlog.wait();
+        let share = self.backlog.share(self.limit).min(self.usual);
+        if share != self.limit {
+            self.stream.as_ref().with_core(|conn, now| conn.set_send_buffer(now, share))?;
+            self.limit = share;
+        }
+        Ok(waiting)
+    }
+}
+
 /// Passes both directions on, each to its own FIN, which is passed on. `early`: what the outside has sent already.
 ///
 /// # Errors
@@ -48,10 +77,11 @@ pub(crate) async fn relay(
     inside: &mut ackline_runtime::TcpStream,
     outside: &mut Stream,
     early: Vec<u8>,
-    counters: &Counters,
+    shared: &Shared,
 ) -> io::Result<()> {
     let (inside_read, inside_write) = inside.split();
-    let (up, down) = (&counters.bytes_up, &counters.bytes_down);
+    let inside_write = Destination::new(inside_write, &shared.backlog)?;
+    let (up, down) = (&shared.counters.bytes_up, &shared.counters.bytes_down);
     let early = Bytes::from(early);
     match outside {
         Stream::Kernel(outside) => {
@@ -61,6 +91,7 @@ pub(crate) async fn relay(
         }
         Stream::Stack(outside) => {
             let (outside_read, outside_write) = outside.split();
+            let outside_write = Destination::new(outside_write, &shared.backlog)?;
             let up = pin!(hand_over(inside_read, outside_write, Bytes::new(), up));
             both(up, pin!(hand_over(outside_read, inside_write, early, down))).await
         }
@@ -126,7 +157,7 @@ async fn out<'a>(
 /// From the kernel to the stack. Returns `from` when its end was passed on.
 async fn back<'a>(
     from: net::tcp::ReadHalf<'a>,
-    mut to: inner::WriteHalf<'_>,
+    mut to: Destination<'_>,
     mut early: Bytes,
     count: &Count,
 ) -> io::Result<net::tcp::ReadHalf<'a>> {
@@ -139,10 +170,12 @@ async fn back<'a>(
             passed = read_into(from.as_ref(), room);
             passed.as_ref().map_or(0, |&passed| passed)
         };
-        unless_failed(&from, to.write_with(most, fill)).await?;
+        let waiting = to.wait()?;
+        unless_failed(&from, to.stream.write_with(most, fill)).await?;
+        drop(waiting);
         match passed {
             Ok(0) => {
-                to.shutdown().await?;
+                to.stream.shutdown().await?;
                 return Ok(from);
             }
             Ok(passed) => {
@@ -160,7 +193,7 @@ async fn back<'a>(
 /// From one stack to the other: neither is locked for what the other does. Returns `from` when its end was passed on.
 async fn hand_over<'a>(
     mut from: inner::ReadHalf<'a>,
-    mut to: inner::WriteHalf<'_>,
+    mut to: Destination<'_>,
     early: Bytes,
     count: &Count,
 ) -> io::Result<inner::ReadHalf<'a>> {
@@ -168,9 +201,11 @@ async fn hand_over<'a>(
     loop {
         give(&from, &mut to, &mut chunk, count).await?;
         // What is taken now has room there.
-        unless_failed(&from, to.writable()).await?;
+        let waiting = to.wait()?;
+        unless_failed(&from, to.stream.writable()).await?;
+        drop(waiting);
         let Some(next) = from.read_chunk(MOST).await? else {
-            to.shutdown().await?;
+            to.stream.shutdown().await?;
             return Ok(from);
         };
         chunk = next;
@@ -180,12 +215,14 @@ async fn hand_over<'a>(
 /// Writes all of `chunk`.
 async fn give(
     from: &impl Source,
-    to: &mut inner::WriteHalf<'_>,
+    to: &mut Destination<'_>,
     chunk: &mut Bytes,
     count: &Count,
 ) -> io::Result<()> {
     while !chunk.is_empty() {
-        let taken = unless_failed(from, poll_fn(|cx| to.poll_write_bytes(cx, chunk))).await?;
+        let waiting = to.wait()?;
+        let taken = unless_failed(from, poll_fn(|cx| to.stream.poll_write_bytes(cx, chunk))).await?;
+        drop(waiting);
         count.add(taken as u64);
     }
     Ok(())

@@ -1,13 +1,13 @@
 //! Connections straight to their destination.
 
 use crate::world::*;
-use ackline_proxy::{Action, Config, Rule, Rules, Stats};
+use ackline_proxy::{Action, Config, Rule, Rules};
 use ackline_runtime::Stack;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 #[tokio::test]
 async fn data_pass_both_ways_over_either_version_of_ip() {
@@ -63,19 +63,8 @@ async fn what_the_other_side_does_not_take_yet_waits_and_arrives_whole() {
             },
         )
     });
-    let mut before = (0, 0);
-    let stalled = async {
-        loop {
-            let Stats { bytes_up, bytes_down, .. } = world.meter.read();
-            if bytes_up > 0 && bytes_down > 0 && (bytes_up, bytes_down) == before {
-                break;
-            }
-            before = (bytes_up, bytes_down);
-            sleep(Duration::from_millis(100)).await;
-        }
-    };
-    timeout(PATIENCE, stalled).await.expect("in time");
-    assert!(before.0 < BYTES as u64, "all that was sent has found room: {before:?}");
+    let before = world.stalls().await;
+    assert!(before < BYTES as u64, "all that was sent has found room");
     let (mut up, mut down) = (vec![], vec![]);
     let readers =
         async { tokio::try_join!(outside_read.read_to_end(&mut up), inside_read.read_to_end(&mut down)) };
@@ -83,6 +72,38 @@ async fn what_the_other_side_does_not_take_yet_waits_and_arrives_whole() {
     assert!(up == sent && down == sent, "what came is not what was sent");
     timeout(PATIENCE, writers).await.expect("in time").expect("no panic").expect("no error");
     world.until(|stats| stats.finished == 1 && stats.bytes_down == BYTES as u64).await;
+}
+
+#[tokio::test]
+async fn connections_that_wait_for_their_clients_share_what_they_hold() {
+    const BACKLOG: u32 = 256 << 10;
+    let (device, end) = Channel::pair(ChannelConfig::default());
+    let client = Stack::builder(end).address(CLIENT).spawn().expect("a stack");
+    let stack = Stack::builder(device).any_address().spawn().expect("a stack");
+    let world = between(client, &stack, Config { backlog: BACKLOG.into(), ..Config::default() });
+    let held = || {
+        let connections = stack.snapshots(0, 10).0.into_iter().map(|conn| conn.info.tcp);
+        connections.map(|tcp| tcp.unacked + tcp.notsent_bytes).max().expect("a connection")
+    };
+    let (server, port) = listener().await;
+    let mut clients = vec![];
+    for (count, share) in [(1, BACKLOG), (4, BACKLOG / 4)] {
+        while clients.len() < count {
+            let inside = world.connect(port).await.expect("connected");
+            let (mut outside, _) = server.accept().await.expect("a connection");
+            tokio::spawn(async move { while outside.write_all(&[7; 50_000]).await.is_ok() {} });
+            clients.push(inside);
+        }
+        // The window has grown beyond what there is room for.
+        for client in &mut clients {
+            timeout(PATIENCE, client.read_exact(&mut vec![0; 4_000_000]))
+                .await
+                .expect("in time")
+                .expect("data");
+        }
+        world.stalls().await;
+        assert!((1..=share).contains(&held()), "{count} connections: {} bytes", held());
+    }
 }
 
 #[tokio::test]

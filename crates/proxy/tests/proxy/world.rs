@@ -87,6 +87,21 @@ impl World {
         timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{:?}", self.meter.read()));
     }
 
+    /// Waits until nothing passes in either direction, but has: the bytes that went up.
+    pub(crate) async fn stalls(&self) -> u64 {
+        let mut before = None;
+        let stalling = async {
+            loop {
+                let Stats { bytes_up, bytes_down, .. } = self.meter.read();
+                if bytes_down > 0 && before.replace((bytes_up, bytes_down)) == Some((bytes_up, bytes_down)) {
+                    return bytes_up;
+                }
+                sleep(Duration::from_millis(100)).await;
+            }
+        };
+        timeout(PATIENCE, stalling).await.expect("it stalls")
+    }
+
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.lock().expect("no panic").clone()
     }

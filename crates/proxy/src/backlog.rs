@@ -1,0 +1,71 @@
+//! How much connections hold for clients that take less than their destinations send.
+//!
+//! A send buffer follows the congestion window, so it is as large as the path to one client deserves. A thousand such buffers hold what
+//! no client could have sooner: they all wait for the same device, or the same processor. So those that wait for room share a number of
+//! bytes. While few wait, each has what TCP gives it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What each may hold, however many wait: a super-packet.
+const LEAST: u32 = 64 << 10;
+
+/// The connections that have more for their clients than there is room for.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    /// Bytes that they share.
+    limit: u64,
+    waiting: AtomicU32,
+}
+
+impl Backlog {
+    pub(crate) const fn new(limit: u64) -> Self {
+        Self { limit, waiting: AtomicU32::new(0) }
+    }
+
+    /// Another connection waits for room, until this is dropped.
+    pub(crate) fn wait(&self) -> Waiting<'_> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(self)
+    }
+
+    /// What one of them may hold in its send buffer, in bytes: a power of two, as memory for buffers is. It has held `before` at most: a little
+    /// more is not worth a change.
+    pub(crate) fn share(&self, before: u32) -> u32 {
+        let waiting = u64::from(self.waiting.load(Ordering::Relaxed)).max(1);
+        let share = u32::try_from(self.limit / waiting).unwrap_or(u32::MAX).max(LEAST);
+        let share = 1 << share.ilog2();
+        if share > before && share / 4 < before { before } else { share }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Waiting<'a>(&'a Backlog);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u32 = 1 << 20;
+
+    #[test]
+    fn those_that_wait_share_evenly_and_none_has_less_than_a_super_packet() {
+        let backlog = Backlog::new(4 << 20);
+        assert_eq!(backlog.share(u32::MAX), 4 * MIB);
+        let mut waiting: Vec<_> = (0..4).map(|_| backlog.wait()).collect();
+        assert_eq!(backlog.share(4 * MIB), MIB);
+        waiting.extend((4..1_000).map(|_| backlog.wait()));
+        assert_eq!(backlog.share(MIB), LEAST);
+        // Not at once as much again, and then all.
+        waiting.truncate(3);
+        assert_eq!(backlog.share(LEAST), MIB);
+        assert_eq!(backlog.share(MIB / 2), MIB / 2);
+        drop(waiting);
+        assert_eq!(backlog.share(MIB), 4 * MIB);
+    }
+}
