@@ -4,6 +4,7 @@ use crate::board::Board;
 use crate::case::Act;
 use crate::client;
 use crate::ending::Ending;
+use crate::processor::Spent;
 use crate::results::{Metric, Sample};
 use crate::rights::Outcome;
 use crate::terminator::Terminator;
@@ -33,10 +34,10 @@ pub(crate) async fn run(
     client::await_terminator().await.map_err(|error| format!("no connection gets through: {error}"))?;
     let mut sample = Sample::default();
     match act {
-        Act::Upload { flows } => bulk(true, flows, length, board, &mut sample).await,
-        Act::Download { flows } => bulk(false, flows, length, board, &mut sample).await,
+        Act::Upload { flows } => bulk(true, flows, length, terminator, board, &mut sample).await,
+        Act::Download { flows } => bulk(false, flows, length, terminator, board, &mut sample).await,
         Act::Busy { flows } => {
-            bulk(false, flows, length, board, &mut sample).await;
+            bulk(false, flows, length, terminator, board, &mut sample).await;
             // If it has ended, there is nothing to see.
             if let Ok(most) = terminator.most_resident() {
                 sample.set(Metric::Resident, most as f64 / MEGABYTE);
@@ -85,7 +86,14 @@ pub(crate) async fn run(
     Ok(sample)
 }
 
-async fn bulk(upload: bool, flows: usize, length: Duration, board: &Arc<Board>, sample: &mut Sample) {
+async fn bulk(
+    upload: bool,
+    flows: usize,
+    length: Duration,
+    terminator: &Terminator,
+    board: &Arc<Board>,
+    sample: &mut Sample,
+) {
     board.start();
     let _clients = client::bulk(upload, flows, board).await;
     let began = timer::now();
@@ -94,10 +102,19 @@ async fn bulk(upload: bool, flows: usize, length: Duration, board: &Arc<Board>, 
     }
     sleep(WARM_UP).await;
     board.start();
-    let start = timer::now();
+    let (start, before) = (timer::now(), Spent::by(terminator));
     sleep(length).await;
     let (bytes, served) = board.bulk();
     let elapsed = timer::now().since(start).as_secs_f64();
+    // If it has ended, nothing can be said of it.
+    if let (Ok(before), Ok(after)) = (before, Spent::by(terminator))
+        && bytes > 0
+    {
+        let spent = after.since(before);
+        let gigabytes = bytes as f64 * 1e-9;
+        sample.set(Metric::TerminatorPerGigabyte, spent.terminator / gigabytes);
+        sample.set(Metric::AllPerGigabyte, spent.all / gigabytes);
+    }
     sample.set(Metric::GbitPerSecond, bytes as f64 * 8e-9 / elapsed);
     sample.set(Metric::Served, served as f64 * 100.0 / flows as f64);
 }

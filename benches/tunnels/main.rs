@@ -40,6 +40,7 @@ mod metric;
 mod net;
 #[path = "../support/no_pictures.rs"]
 mod no_pictures;
+mod processor;
 mod report;
 #[path = "../compare/results.rs"]
 mod results;

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Metric {
     /// Payload that arrived, in Gbit/s.
     GbitPerSecond,
+    /// Processor time for a gigabyte of that, in seconds: of the terminator, and of everything on the machine.
+    TerminatorPerGigabyte,
+    AllPerGigabyte,
     /// Connections per second.
     PerSecond,
     /// From `connect()` to the byte that came back, in microseconds.

@@ -15,6 +15,7 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
         section("tunnels-setting", "Setting", setting(results)),
         section("tunnels-targets", "Targets", wanted::table(targets(results))),
         section("tunnels-throughput", "Throughput, Gbit/s", throughput(results)),
+        section("tunnels-processors", "Processor time, s per GB", processors(results)),
         section("tunnels-connections", "Connections", connections(results)),
         section("tunnels-memory", "Memory of the terminator", memory(results)),
         section("tunnels-endings", "Connections that did not end as they should", endings(results)),
@@ -58,6 +59,28 @@ fn throughput(results: &Results) -> String {
             .collect();
         let served = bulk().filter_map(|act| results.summary(&Case { who, act }, Metric::Served));
         cells.push(median(served.min_by(|one, other| one.median.total_cmp(&other.median))));
+        some_row(&mut table, who, cells);
+    }
+    table.render()
+}
+
+fn processors(results: &Results) -> String {
+    let mut table = Table::new(&[
+        "processor time, s per GB",
+        "upload",
+        "of the machine",
+        "download",
+        "of the machine",
+        "100 uploads",
+        "of the machine",
+        "100 downloads",
+        "of the machine",
+    ]);
+    for who in Who::ALL {
+        let cells = bulk().flat_map(|act| {
+            [Metric::TerminatorPerGigabyte, Metric::AllPerGigabyte]
+                .map(|metric| median(results.summary(&Case { who, act }, metric)))
+        });
         some_row(&mut table, who, cells);
     }
     table.render()

@@ -65,11 +65,16 @@ impl Terminator {
     }
 
     fn kib(&self, file: &str, name: &str) -> Outcome<u64> {
-        let path = format!("/proc/{}/{file}", self.0.id());
-        let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        let text = self.proc(file)?;
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         let number = line.and_then(|rest| rest.split_whitespace().next());
-        Ok(number.ok_or_else(|| format!("{path}: no {name}"))?.parse::<u64>()? << 10)
+        Ok(number.ok_or_else(|| format!("{file}: no {name}"))?.parse::<u64>()? << 10)
+    }
+
+    /// What the kernel says of it in this file.
+    pub(crate) fn proc(&self, file: &str) -> Outcome<String> {
+        let path = format!("/proc/{}/{file}", self.0.id());
+        Ok(fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?)
     }
 }
 
