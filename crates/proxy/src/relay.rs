@@ -9,7 +9,7 @@ use crate::outside::Stream;
 use crate::proxy::Shared;
 use ackline_runtime::stream as inner;
 use bytes::Bytes;
-use rustix::io::{Errno, readv};
+use rustix::io::{Errno, ioctl_fionread, readv};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
@@ -20,8 +20,8 @@ use tokio::net;
 /// Most that is read and written in one call.
 const MOST: usize = 128 << 10;
 
-/// What a connection that has been silent is given room for. Memory for [`MOST`] is only taken while there is so much to read.
-const LEAST: usize = 4 << 10;
+/// So much in one read is bulk data, of which there will be more.
+const BULK: usize = 16 << 10;
 
 /// The part of a stream that is read.
 trait Source {
@@ -162,9 +162,12 @@ async fn back<'a>(
     count: &Count,
 ) -> io::Result<net::tcp::ReadHalf<'a>> {
     give(&from, &mut to, &mut early, count).await?;
-    let mut most = LEAST;
+    let mut before = 0;
     loop {
         from.readable().await?;
+        // Bulk data are not asked for their length. Of others there is memory for what there is, and one byte: a socket that does not fill
+        // that has no more.
+        let most = if before >= BULK { MOST } else { (waiting_in(from.as_ref())? + 1).min(MOST) };
         let mut passed = Err(ErrorKind::WouldBlock.into());
         let fill = |room: [&mut [u8]; 2]| {
             passed = read_into(from.as_ref(), room);
@@ -180,9 +183,7 @@ async fn back<'a>(
             }
             Ok(passed) => {
                 count.add(passed as u64);
-                // As much may follow, or more if that was all there was room for.
-                let next = if passed < most { passed.next_power_of_two() } else { 4 * most };
-                most = next.clamp(LEAST, MOST);
+                before = passed;
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
@@ -251,6 +252,11 @@ fn read_into(from: &net::TcpStream, room: [&mut [u8]; 2]) -> io::Result<usize> {
     let len = room[0].len() + room[1].len();
     let mut room = room.map(IoSliceMut::new);
     at_once(from, Interest::READABLE, len, || readv(from, &mut room))
+}
+
+/// Bytes that the socket has.
+fn waiting_in(socket: &net::TcpStream) -> io::Result<usize> {
+    Ok(usize::try_from(ioctl_fionread(socket)?).unwrap_or(usize::MAX - 1))
 }
 
 /// Exchanges at most `len` bytes if the socket is ready. One that exchanges less has no more, and need not be asked again to say so.

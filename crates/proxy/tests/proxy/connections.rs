@@ -107,6 +107,22 @@ async fn connections_that_wait_for_their_clients_share_what_they_hold() {
 }
 
 #[tokio::test]
+async fn a_few_bytes_take_little_room() {
+    let (device, end) = Channel::pair(ChannelConfig::default());
+    let client = Stack::builder(end).address(CLIENT).spawn().expect("a stack");
+    let stack = Stack::builder(device).any_address().spawn().expect("a stack");
+    let world = between(client, &stack, Config::default());
+    let (server, port) = listener().await;
+    let mut inside = world.connect(port).await.expect("connected");
+    let (mut outside, _) = server.accept().await.expect("a connection");
+    let before = stack.stats().memory;
+    outside.write_all(b"a few").await.expect("sent");
+    timeout(PATIENCE, inside.read_exact(&mut [0; 5])).await.expect("in time").expect("data");
+    let more = stack.stats().memory.saturating_sub(before);
+    assert!(more < 4_000, "{more} bytes");
+}
+
+#[tokio::test]
 async fn a_half_closed_connection_goes_on_the_other_way() {
     let world = world(Config::default());
     let (server, port) = listener().await;
