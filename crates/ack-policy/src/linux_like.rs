@@ -3,7 +3,7 @@
 //! ```text
 //!   start ──► quick: an ACK for every arrival ──16 ACKs──► delayed: every second segment, or the timer
 //!               ▲                                              │        ▲
-//!               └──── duplicate, CE, or a pause of an RTO ─────┤        │ timer ran out
+//!               └─ duplicate, first CE, or a pause of an RTO ──┤        │ timer ran out
 //!                                                              └──► interactive: as delayed; wait for a reply
 //! ```
 //!
@@ -12,9 +12,14 @@
 //! for a second segment to arrive. A host that answers within the delay is interactive: its ACKs ride on its
 //! replies.
 //!
-//! Based on Linux 6.x (`tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_cleanup_rbuf`). One difference:
+//! A sender that answers marks by ECN may have a window of one segment. So the first mark is worth two quick ACKs, the next ones
+//! none until the sender says by CWR that it has answered, and CWR is acknowledged at once. A sender of DCTCP does not say it: each mark is
+//! worth as many quick ACKs as the start.
+//!
+//! Based on Linux 6.x (`tcp_event_data_recv`, `tcp_data_ecn_check`, `tcp_ecn_accept_cwr`, `tcp_send_delayed_ack`, `tcp_cleanup_rbuf`). One difference:
 //! Linux lets a slow reader's ACKs wait for the read; here the core demands one for every second segment.
 
+use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::ack::{
     AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView,
 };
@@ -40,6 +45,8 @@ pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
 const LEAST_PAUSE: Duration = Duration::from_millis(200);
 /// Fewest quick ACKs at the start, however small the window.
 const LEAST_QUICK: u32 = 2;
+/// Most quick ACKs for a mark by ECN.
+const MARK_QUICK: u32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Settings {
@@ -101,6 +108,10 @@ pub struct LinuxLike {
     due: Instant,
     /// The peer pushed data that is not acknowledged.
     pushed: bool,
+    /// A mark has come, and CWR has not (Linux: `TCP_ECN_DEMAND_CWR`).
+    marked: bool,
+    /// CWR has come with data that is not acknowledged.
+    reduced: bool,
 }
 
 impl LinuxLike {
@@ -112,15 +123,17 @@ impl LinuxLike {
             last_arrival: Instant::FAR_FUTURE,
             due: Instant::FAR_FUTURE,
             pushed: false,
+            marked: false,
+            reduced: false,
             settings,
         }
     }
 
-    /// One quick ACK per two segments of the window.
-    fn enter_quick(&mut self, view: &RecvView) {
+    /// One quick ACK per two segments of the window, at most so many.
+    fn enter_quick(&mut self, view: &RecvView, most: u32) {
         let window = view.edge.saturating_distance_from(view.highest_ack);
         let pairs = window / view.rmss.max(1).saturating_mul(2);
-        self.quick = self.quick.max(self.settings.quick.min(pairs.max(LEAST_QUICK)));
+        self.quick = self.quick.max(most.min(pairs.max(LEAST_QUICK)));
         self.interactive = false;
         self.delay = self.settings.min;
     }
@@ -139,7 +152,7 @@ impl LinuxLike {
     fn measure(&mut self, view: &RecvView, packets: u32) {
         let last = core::mem::replace(&mut self.last_arrival, view.now);
         if last == Instant::FAR_FUTURE {
-            self.enter_quick(view);
+            self.enter_quick(view, self.settings.quick);
         } else {
             self.measure_gap(view, view.now.since(last));
         }
@@ -160,7 +173,7 @@ impl LinuxLike {
         } else if gap < self.delay {
             self.delay = self.delay.div(2) + gap;
         } else if gap > rtt.saturating_mul(2).max(LEAST_PAUSE) {
-            self.enter_quick(view);
+            self.enter_quick(view, self.settings.quick);
         }
         self.delay = self.delay.min(self.settings.max);
     }
@@ -205,16 +218,22 @@ impl AckPolicy for LinuxLike {
     }
 
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
-        if data.class == DataClass::Duplicate || data.ce {
-            // The peer retransmitted needlessly, or must learn of congestion: it needs ACKs without delay.
-            self.enter_quick(view);
+        if data.class == DataClass::Duplicate || (data.ce && view.ecn == Ecn::Dctcp) {
+            // The peer retransmitted needlessly, or counts marks and may have a window of one segment.
+            self.enter_quick(view, self.settings.quick);
+        }
+        self.reduced |= data.cwr;
+        let marked = self.marked && !data.cwr;
+        self.marked = marked || data.ce;
+        if self.marked && !marked {
+            self.enter_quick(view, self.settings.quick.min(MARK_QUICK));
         }
         if data.class != DataClass::New || data.fin {
             return AckPlan::NOW;
         }
         self.measure(view, data.packets);
         self.pushed |= data.psh;
-        if self.is_quick() || is_second(view) {
+        if self.is_quick() || is_second(view) || self.reduced {
             return AckPlan::NOW;
         }
         let due = (view.now + self.plan(view)).min(self.due);
@@ -228,6 +247,7 @@ impl AckPolicy for LinuxLike {
     fn on_ack_sent(&mut self, view: &RecvView, sent: &AckSent) -> AckPlan {
         self.due = Instant::FAR_FUTURE;
         self.pushed = false;
+        self.reduced = false;
         if sent.advance > 0 {
             self.quick = self.quick.saturating_sub(1);
             let answers =
@@ -263,6 +283,7 @@ impl AckPolicy for LinuxLike {
             AckCause::Timer => "delay",
             _ if self.is_quick() => "quick ACK",
             _ if is_second(view) => "second segment",
+            _ if self.reduced => "CWR",
             // More data came before the timer was served.
             _ if self.due <= view.now => "delay",
             _ if view.unacked() > view.rmss => "more than a segment was read",
@@ -428,6 +449,37 @@ mod tests {
         let old = DataArrival::new(host.view.rcv_nxt - MSS, host.view.rcv_nxt, DataClass::Duplicate);
         assert_eq!(host.policy.on_data(&host.view, &old), AckPlan::NOW);
         assert_eq!(host.data(100), None);
+    }
+
+    #[test]
+    fn a_mark_is_worth_two_quick_acks_until_cwr_which_is_acknowledged_at_once() {
+        let mut host = Host::settled();
+        let mut arrive = |ce, cwr| {
+            let start = host.view.rcv_nxt;
+            host.view.rcv_nxt += MSS;
+            let mut data = DataArrival::new(start, host.view.rcv_nxt, DataClass::New);
+            (data.ce, data.cwr) = (ce, cwr);
+            let plan = host.policy.on_data(&host.view, &data);
+            if plan == AckPlan::NOW {
+                host.ack(AckCause::Plan);
+            }
+            (plan == AckPlan::NOW, host.rule)
+        };
+        // The first mark, and a segment after it.
+        assert_eq!(arrive(true, false), (true, "quick ACK"));
+        assert!(arrive(true, false).0);
+        // More marks, of which the sender will hear with the next ACK.
+        assert!(!arrive(true, false).0);
+        assert_eq!(arrive(true, false), (true, "second segment"));
+        // The sender has answered; then a new mark.
+        assert_eq!(arrive(false, true), (true, "CWR"));
+        assert!(!arrive(false, false).0);
+        assert_eq!(arrive(true, false), (true, "quick ACK"));
+        // Marked and answered at once.
+        for _ in 0..4 {
+            arrive(true, false);
+        }
+        assert!(arrive(true, true).0 && arrive(false, false).0);
     }
 
     #[test]

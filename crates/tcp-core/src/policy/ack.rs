@@ -9,6 +9,7 @@
 //! | SYN, FIN; re-opening a closed window; a nearly full buffer; the hold limit | no |
 //! | out-of-order, gap-filling or duplicate data; every second full segment | by [`AckPolicy::waives`], and each waiver is counted |
 
+use crate::ecn::Ecn;
 use crate::policy::{Metrics, Params, SpecError};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
@@ -211,6 +212,8 @@ pub struct RecvView {
     pub handshake_rtt: Option<Duration>,
     /// Smoothed RTT of the data that this side sends, if any.
     pub srtt: Option<Duration>,
+    /// How marks by ECN are echoed.
+    pub ecn: Ecn,
 }
 
 impl RecvView {
@@ -229,6 +232,7 @@ impl RecvView {
             oldest_unacked: None,
             handshake_rtt: None,
             srtt: None,
+            ecn: Ecn::Off,
         }
     }
 
@@ -278,6 +282,8 @@ pub struct DataArrival {
     pub urg: bool,
     /// The IP header carried CE.
     pub ce: bool,
+    /// CWR was set: the peer has answered the mark that was echoed (RFC 3168, section 6.1.2).
+    pub cwr: bool,
     /// RTT measured with the echoed timestamp (TSecr), if possible (RFC 7323).
     pub ts_rtt: Option<Duration>,
 }
@@ -296,6 +302,7 @@ impl DataArrival {
             fin: false,
             urg: false,
             ce: false,
+            cwr: false,
             ts_rtt: None,
         }
     }

@@ -435,6 +435,7 @@ fn arrival(seg: &Incoming<'_>, start: SeqNum, end: SeqNum, class: DataClass) -> 
         fin: seg.fin,
         urg: seg.urg,
         ce: seg.ce,
+        cwr: seg.cwr,
         ts_rtt: seg.ts_rtt,
     }
 }

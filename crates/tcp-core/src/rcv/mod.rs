@@ -640,6 +640,7 @@ impl Receiver {
             oldest_unacked: self.acks.oldest_unacked(),
             handshake_rtt: known(self.handshake_rtt),
             srtt: known(self.srtt),
+            ecn: self.echo.as_deref().map_or(Ecn::Off, Echo::mode),
         }
     }
 }
