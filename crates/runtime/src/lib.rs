@@ -92,6 +92,7 @@ pub mod spans;
 pub mod stack;
 pub mod stats;
 pub mod stream;
+mod sync;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the one place for system calls that no safe interface covers")]
 mod sys;

@@ -1,12 +1,11 @@
 //! What the shards of a stack share: who owns what, who runs, and each one's [inbox](super::inbox).
 
 use super::inbox::{Inbox, Parcel};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Ordering};
 use ackline_tcp_core::RxPacket;
 use ackline_tcp_core::steering::{MAX_SHARDS, Steering};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 
 /// Shared by all shards. No lock is held for longer than it takes to exchange pointers, and none is taken for a packet that has come to its

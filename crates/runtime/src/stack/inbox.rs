@@ -5,13 +5,13 @@
 //! the long run.
 //!
 //! The owner takes all parcels in its turn. Before it sleeps it says so ([`Inbox::sleep`]), which fails if something has come: whoever
-//! delivers finds either a waker, or somebody who will look. The tests try all orders of these steps.
+//! delivers finds either a waker, or somebody who will look. The tests try all orders of these steps, and `tests/models` schedules of threads that take them.
 
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use ackline_tcp_core::RxPacket;
 use ackline_tcp_core::wire::RxChecksum;
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 /// Maximum number of bytes that wait for a shard: a TUN device's worth of super-packets for some hundred connections.

@@ -1,0 +1,163 @@
+//! The queues between shards, on threads in random schedules: no packet and no wake-up is lost.
+//!
+//! ```text
+//! cargo run --release --manifest-path tests/models/Cargo.toml               # 20,000 schedules of each model
+//! cargo run --release --manifest-path tests/models/Cargo.toml -- 1000000
+//! cargo run --release --manifest-path tests/models/Cargo.toml -- --replay SCHEDULE
+//! ```
+//!
+//! These are the runtime's own files, `stack/inbox.rs` and `stack/hub.rs`, with the locks and atomics of shuttle in place of std's. shuttle runs one thread
+//! at a time, and chooses at each lock, atomic operation and wake-up who goes on. A driver that sleeps although something has come for it, or that others
+//! wait for, leaves nobody who could go on: shuttle calls that a deadlock, and prints the schedule.
+//!
+//! A driver here does with its `Links` what the real one does in a turn, in the same order, and nothing else. So the models cover who wakes whom, who takes what, the end
+//! of a stack and a shard that stops. They do not cover what is behind the lock of a shard, connections and their handles among it, nor weak memory orders: shuttle's
+//! atomics are sequentially consistent.
+
+#[expect(dead_code, reason = "a part of it is modelled")]
+#[path = "../../../crates/runtime/src/stack/hub.rs"]
+mod hub;
+#[path = "../../../crates/runtime/src/stack/inbox.rs"]
+mod inbox;
+
+/// As the runtime's module of this name.
+mod sync {
+    pub(crate) use shuttle::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use shuttle::sync::{Arc, Mutex, MutexGuard};
+    pub(crate) use std::sync::PoisonError;
+}
+
+use ackline_tcp_core::RxPacket;
+use ackline_tcp_core::steering::Steering;
+use hub::{Hub, Links};
+use shuttle::{check_random, future, replay, thread};
+use std::env;
+use std::future::poll_fn;
+use std::process::ExitCode;
+use std::task::Poll;
+
+/// Schedules of each model unless the command line says otherwise.
+const SCHEDULES: usize = 20_000;
+
+type Model = (&'static str, fn());
+
+const MODELS: [Model; 3] = [
+    ("packets for a shard that sleeps in between", packets_for_a_sleeper),
+    ("shards that all come to rest", all_come_to_rest),
+    ("a shard that stops", one_stops),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => run(SCHEDULES),
+        ["--replay", schedule] => MODELS.iter().for_each(|(_, model)| replay(model, schedule)),
+        [number] if number.parse::<usize>().is_ok_and(|number| number > 0) => {
+            run(number.parse().unwrap_or(SCHEDULES))
+        }
+        _ => {
+            eprintln!("models: [SCHEDULES] or --replay SCHEDULE");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Panics if a schedule fails.
+fn run(schedules: usize) {
+    for (name, model) in MODELS {
+        check_random(model, schedules);
+        println!("{name}: {schedules} schedules, nothing lost");
+    }
+}
+
+fn links(shards: usize) -> Vec<Links> {
+    let hub = sync::Arc::new(Hub::new(Steering::new(shards, &[0; 32])));
+    (0..shards).map(|index| Links::new(hub.clone(), index)).collect()
+}
+
+/// Copies a packet for `owner`, or several, and delivers them.
+fn give(links: &mut Links, owner: usize, packets: usize) {
+    for _ in 0..packets {
+        links.hand_over(owner, &[], &RxPacket::new(&[7]));
+    }
+    links.deliver();
+}
+
+/// The packets that are there.
+fn take(links: &mut Links) -> usize {
+    let mut taken = 0;
+    while let Some(parcel) = links.take() {
+        taken += parcel.iter().count();
+        links.give_back(parcel);
+    }
+    taken
+}
+
+/// A driver's turns, between which it sleeps, until it is `over`. It asks again when it has said that it sleeps, because the last of the others may
+/// have come to rest meanwhile. Returns the packets that it has taken.
+fn drive(links: &mut Links, over: impl Fn(&mut Links, usize) -> bool) -> usize {
+    let mut taken = 0;
+    future::block_on(poll_fn(|cx| {
+        loop {
+            taken += take(links);
+            if over(links, taken) {
+                return Poll::Ready(());
+            }
+            if links.sleep(cx.waker()) && !over(links, taken) {
+                return Poll::Pending;
+            }
+        }
+    }));
+    taken
+}
+
+/// Two shards have packets for a third, in several batches. It has all of them before it ends.
+fn packets_for_a_sleeper() {
+    const BATCHES: [usize; 3] = [1, 2, 1];
+    let mut shards = links(3).into_iter();
+    let Some(mut owner) = shards.next() else { return };
+    for mut links in shards {
+        thread::spawn(move || BATCHES.iter().for_each(|&packets| give(&mut links, 0, packets)));
+    }
+    let all = 2 * BATCHES.iter().sum::<usize>();
+    drive(&mut owner, |_, taken| taken == all);
+    assert_eq!(owner.dropped(), 0);
+}
+
+/// No handle is left, and each shard still has something for the next one. All end, whoever is the last.
+fn all_come_to_rest() {
+    let shards = links(3).into_iter().map(|mut links| {
+        thread::spawn(move || {
+            let next = (links.index + 1) % 3;
+            give(&mut links, next, 1);
+            drive(&mut links, |links, _| links.rest());
+        })
+    });
+    for shard in shards.collect::<Vec<_>>() {
+        shard.join().expect("no panic");
+    }
+}
+
+/// A shard stops while others have packets for it, and wait until it has nothing to deliver. They end, and each packet was taken or is counted as
+/// dropped.
+fn one_stops() {
+    const PACKETS: usize = 2;
+    let mut shards = links(3).into_iter();
+    let Some(mut stopping) = shards.next() else { return };
+    let others = shards.map(|mut links| {
+        thread::spawn(move || {
+            for _ in 0..PACKETS {
+                give(&mut links, 0, 1);
+            }
+            drive(&mut links, |links, _| links.rest());
+        })
+    });
+    let others: Vec<_> = others.collect();
+    let taken = drive(&mut stopping, |_, taken| taken > 0);
+    stopping.stop();
+    for other in others {
+        other.join().expect("no panic");
+    }
+    assert_eq!(taken as u64 + stopping.dropped(), 2 * PACKETS as u64);
+}
