@@ -77,6 +77,7 @@ fn a_file_goes_each_way_over_an_ethernet() {
             &["--plain", "--mtu", "1400"],
             &["--mac", "02:00:00:00:00:77", "--gateway", "10.9.0.1"],
             &["--qdisc-bypass"],
+            &["--shards", "2"],
         ];
         for options in options {
             let listener = TcpListener::bind("10.9.0.1:0").expect("a listener");

@@ -218,6 +218,26 @@ fn the_proxy_is_the_way_out_of_a_namespace_that_others_have_made() {
 }
 
 #[test]
+fn connections_of_an_interface_with_two_queues_are_carried_on() {
+    with_tun("proxy_places::connections_of_an_interface_with_two_queues_are_carried_on", || {
+        const PAGES: u64 = 16;
+        let (web, (socks, _told)) = (http("a page\n"), socks());
+        let upstream = format!("socks5://127.0.0.1:{socks}");
+        let (_directory, json) = scratch("summary");
+        let device = ["proxy", "--tun", "ack0", "--route", "192.0.2.0/24", "--no-control", "--shards", "2"];
+        let options = ["--upstream", &upstream, "--json", text(&json)];
+        let running = Running::start(&mut ackline(&[&device[..], &options].concat()));
+        for _ in 0..PAGES {
+            assert!(page(web).ends_with("a page\n"));
+        }
+        succeeded(&running.end_while_signalled(|| {}));
+        let summary: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&json).expect("a summary")).expect("JSON");
+        assert_eq!(summary["finished"], PAGES, "{summary}");
+    });
+}
+
+#[test]
 fn a_guest_fully_behind_the_proxy_pings_resolves_fetches_and_measures() {
     with_tun("proxy_places::a_guest_fully_behind_the_proxy_pings_resolves_fetches_and_measures", || {
         let (web, (socks, told)) = (http("a page\n"), socks());
