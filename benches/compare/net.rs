@@ -36,8 +36,8 @@ impl Net {
             Link::Tun => Here::Device(Box::new(tun(&peer, |config| config)?)),
             Link::TunPlain => Here::Device(Box::new(tun(&peer, TunConfig::plain)?)),
             Link::Veth => Here::Kernel(with_kernel(&peer)?),
-            Link::Packet => Here::Device(Box::new(packet(&peer, |config| config)?)),
-            Link::PacketPlain => Here::Device(Box::new(packet(&peer, AfPacketConfig::plain)?)),
+            Link::Packet => Here::Device(Box::new(packet(&peer, |config| config)?.0)),
+            Link::PacketPlain => Here::Device(Box::new(packet(&peer, AfPacketConfig::plain)?.0)),
         };
         Ok(Self { peer, here })
     }

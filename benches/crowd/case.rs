@@ -13,12 +13,17 @@ pub(crate) enum Who {
     Tun,
     /// The same, with an application that exchanges chunks instead of copying.
     TunChunks,
+    /// As [`Tun`](Self::Tun), divided into [`SHARDS`], each with a queue of the device and a thread on which its connections' tasks run, too.
+    TunShards,
     /// ackline over a packet socket on one of a pair of virtual Ethernet interfaces, with the same.
     Packet,
+    /// As [`Packet`](Self::Packet), divided as [`TunShards`](Self::TunShards).
+    PacketShards,
 }
 
 impl Who {
-    pub(crate) const ALL: [Self; 4] = [Self::Kernel, Self::Tun, Self::TunChunks, Self::Packet];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Kernel, Self::Tun, Self::TunChunks, Self::TunShards, Self::Packet, Self::PacketShards];
     /// Those for which there are targets.
     pub(crate) const OURS: [Self; 2] = [Self::Tun, Self::Packet];
 
@@ -27,7 +32,9 @@ impl Who {
             Self::Kernel => "kernel",
             Self::Tun => "ackline-tun",
             Self::TunChunks => "ackline-tun-chunks",
+            Self::TunShards => "ackline-tun-shards",
             Self::Packet => "ackline-packet",
+            Self::PacketShards => "ackline-packet-shards",
         }
     }
 
@@ -36,10 +43,15 @@ impl Who {
             Self::Kernel => "kernel, veth with TSO",
             Self::Tun => "ackline, TUN",
             Self::TunChunks => "ackline, TUN, chunks",
+            Self::TunShards => "ackline, TUN, two shards",
             Self::Packet => "ackline, AF_PACKET",
+            Self::PacketShards => "ackline, AF_PACKET, two shards",
         }
     }
 }
+
+/// Of a contestant that is divided.
+pub(crate) const SHARDS: usize = 2;
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +156,14 @@ impl Case {
         // Between two kernels a direction is like the other.
         let cases = cases.filter(|&case| case.who != Who::Kernel || case == case.kernels());
         let bulk = |what| matches!(what, What::Traffic(Act::Send { .. } | Act::Receive { .. }));
-        cases.filter(|case| case.who != Who::TunChunks || bulk(case.what)).collect()
+        let sharded =
+            |what| matches!(what, What::Traffic(Act::Send { flows: 100 } | Act::Receive { flows: 100 }));
+        let has = |case: &Self| match case.who {
+            Who::TunChunks => bulk(case.what),
+            Who::TunShards | Who::PacketShards => sharded(case.what),
+            Who::Kernel | Who::Tun | Who::Packet => true,
+        };
+        cases.filter(has).collect()
     }
 
     /// The kernel's case that it is compared with.

@@ -45,6 +45,9 @@ mod section;
 mod summary;
 #[path = "../compare/report/text.rs"]
 mod text;
+#[expect(dead_code, reason = "of ends in one process")]
+#[path = "../compare/usage.rs"]
+mod usage;
 #[path = "../compare/report/wanted.rs"]
 mod wanted;
 

@@ -1,17 +1,20 @@
 //! One measurement: two ends that never stop, and one thread that looks at what comes through.
 
 use crate::board::{Board, jain};
-use crate::case::{Act, Who};
+use crate::case::{Act, SHARDS, Who};
 use crate::chunks::Chunks;
 use crate::descriptors;
 use crate::ground::{self, HERE, HERE_VETH, Outcome, PEER, PORT};
 use crate::memory::{self, MEGABYTE};
 use crate::program;
 use crate::results::{Metric, Sample};
+use crate::usage::{Runs, Usage};
 use ackline::{Registry, Stack};
 use ackline_runtime::device::Device;
+use ackline_runtime::device::tun::TunConfig;
 use ackline_runtime::netlink::Netlink;
 use ackline_runtime::netns::Namespace;
+use ackline_runtime::stack::Builder;
 use ackline_runtime::timer;
 use ipnet::Ipv4Net;
 use rustix::fd::AsFd;
@@ -44,7 +47,8 @@ pub(crate) fn check_rights() -> Outcome<()> {
 /// Where the measured end is.
 pub(crate) enum Here {
     Kernel(Namespace),
-    Device(Box<dyn Device>),
+    /// The device, and its further queues.
+    Device(Box<dyn Device>, Vec<Box<dyn Device>>),
 }
 
 impl Here {
@@ -61,11 +65,24 @@ impl Here {
                 })??;
                 Self::Kernel(there)
             }
-            Who::Tun | Who::TunChunks => Self::Device(Box::new(ground::tun(peer, |config| config)?)),
-            Who::Packet => {
-                Self::Device(Box::new(ground::packet(peer, |config| config.gateway(PEER.into()))?))
+            Who::Tun | Who::TunChunks => Self::Device(Box::new(ground::tun(peer, |config| config)?), vec![]),
+            Who::TunShards => Self::divided(peer, ground::tun(peer, TunConfig::multi_queue)?)?,
+            Who::Packet | Who::PacketShards => {
+                let (packet, there) = ground::packet(peer, |config| config.gateway(PEER.into()))?;
+                match who {
+                    Who::PacketShards => Self::divided(&there, packet)?,
+                    _ => Self::Device(Box::new(packet), vec![]),
+                }
             }
         })
+    }
+
+    /// A device of that namespace, with its further queues.
+    fn divided(namespace: &Namespace, device: impl Device + 'static) -> Outcome<Self> {
+        let mut device: Box<dyn Device> = Box::new(device);
+        let further =
+            namespace.run(|| (1..SHARDS).map(|_| device.open_queue()).collect::<io::Result<_>>())??;
+        Ok(Self::Device(device, further))
     }
 
     /// Runs `kernel` in the kernel's namespace, or `ours` on the device.
@@ -80,9 +97,10 @@ impl Here {
                 namespace.enter().map_err(io::Error::other)?;
                 runtime.block_on(kernel)
             }
-            Self::Device(device) => runtime.block_on(async {
+            Self::Device(device, further) => runtime.block_on(async {
                 let connections = Registry::default().conn_config();
-                ours(Stack::builder(device).address(HERE).connections(connections).spawn()?).await
+                let builder = Stack::builder(device).address(HERE).connections(connections);
+                ours(further.into_iter().fold(builder, Builder::queue).spawn()?).await
             }),
         }
     }
@@ -118,7 +136,7 @@ pub(crate) fn run(who: Who, act: Act, length: Duration) -> Outcome<Sample> {
         }
     })?;
     // If it has failed, the report says why.
-    let _ = listening.recv();
+    let peers_thread = listening.recv().ok();
     spawn("here", &report, {
         let board = board.clone();
         move || {
@@ -142,6 +160,8 @@ pub(crate) fn run(who: Who, act: Act, length: Duration) -> Outcome<Sample> {
         }
     }
     pause(&ended, WARM_UP)?;
+    let usage = || peers_thread.map(|peer| Usage::read(Runs::Threads, peer)).transpose();
+    let before = usage()?;
     let start = timer::now();
     board.start(start);
     pause(&ended, act.length(length))?;
@@ -149,6 +169,14 @@ pub(crate) fn run(who: Who, act: Act, length: Duration) -> Outcome<Sample> {
     let elapsed = end.since(start).as_secs_f64();
 
     let mut sample = Sample::default();
+    if let (Some(before), Some(after)) = (before, usage()?) {
+        let used = after.since(before);
+        for (metric, seconds) in
+            [(Metric::Here, used.here), (Metric::Peer, used.peer), (Metric::Machine, used.machine)]
+        {
+            sample.set(metric, seconds / used.elapsed);
+        }
+    }
     sample.set(Metric::GbitPerSecond, bytes.iter().sum::<u64>() as f64 * 8e-9 / elapsed);
     sample.set(Metric::Resident, (memory::most_resident()?.saturating_sub(resident)) as f64 / MEGABYTE);
     sample.set(Metric::KernelMemory, memory::of_kernel()? as f64 / MEGABYTE);
@@ -174,13 +202,13 @@ pub(crate) fn set_times(sample: &mut Sample, times: &[ackline::core::Duration]) 
     Some(())
 }
 
-/// The kernel's end that listens; `listens` is told when it does.
-async fn serve(act: Act, board: Arc<Board>, listens: &Sender<()>) -> io::Result<()> {
+/// The kernel's end that listens; `listens` is told when it does, and the thread.
+async fn serve(act: Act, board: Arc<Board>, listens: &Sender<i32>) -> io::Result<()> {
     let socket = socket()?;
     socket.bind(SocketAddr::from((PEER, PORT)))?;
     let listener = socket.listen(BACKLOG)?;
     // Whoever waits for it is there, or the process ends.
-    let _ = listens.send(());
+    let _ = listens.send(rustix::thread::gettid().as_raw_nonzero().get());
     program::serve(act, board, async || prompt(listener.accept().await?.0)).await
 }
 

@@ -23,6 +23,12 @@ pub(crate) enum Metric {
     InTime,
     /// Forged SYNs that were sent, in thousands per second.
     Forged,
+    /// Processors that were busy with the measured end's threads, what the kernel did in their system calls for both ends included.
+    Here,
+    /// The same of the other end's thread.
+    Peer,
+    /// Of all on the machine.
+    Machine,
     /// The resident memory of the process before the flood, in MB.
     ResidentBefore,
 }

@@ -1,7 +1,9 @@
-//! The program of both ends, whatever stack they run on: tasks of one thread that read and write as applications do.
+//! The program of both ends, whatever stack they run on: tasks of one thread, or of each shard's, that read and write as applications do.
 
 use crate::board::Board;
 use crate::case::{Act, CHUNK};
+use crate::chunks::Chunks;
+use ackline::TcpStream;
 use ackline_runtime::timer;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -9,11 +11,25 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    /// Where the stream's task runs.
+    fn home(&self) -> Handle {
+        Handle::current()
+    }
+}
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
+impl Stream for tokio::net::TcpStream {}
+
+impl Stream for Chunks {}
+
+impl Stream for TcpStream {
+    fn home(&self) -> Handle {
+        self.runtime().clone()
+    }
+}
 
 /// A runtime that lives on the calling thread alone.
 pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
@@ -28,10 +44,10 @@ pub(crate) async fn connect<S: Stream>(
 ) -> io::Result<()> {
     let streams = gather(act, open).await?;
     match act {
-        Act::Send { .. } => first(streams.into_iter().map(|stream| source(stream, CHUNK))).await,
+        Act::Send { .. } => all(streams, |stream| source(stream, CHUNK)).await,
         Act::Receive { .. } => sinks(streams, board).await,
         Act::RoundTrip => beside(streams, |stream| ping(stream, board), |stream| source(stream, CHUNK)).await,
-        Act::Write { bytes } => first(streams.into_iter().map(|stream| source(stream, bytes))).await,
+        Act::Write { bytes } => all(streams, |stream| source(stream, bytes)).await,
     }
 }
 
@@ -43,7 +59,7 @@ pub(crate) async fn serve<S: Stream>(
 ) -> io::Result<()> {
     let streams = gather(act, accept).await?;
     match act {
-        Act::Receive { .. } => first(streams.into_iter().map(|stream| source(stream, CHUNK))).await,
+        Act::Receive { .. } => all(streams, |stream| source(stream, CHUNK)).await,
         Act::Send { .. } | Act::Write { .. } => sinks(streams, board).await,
         Act::RoundTrip => beside(streams, echo, |stream| sink(stream, 0, board.clone())).await,
     }
@@ -61,7 +77,7 @@ async fn gather<S>(act: Act, next: impl AsyncFn() -> io::Result<S>) -> io::Resul
 type Task = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
 /// Runs `alone` on the first connection and `others` on the rest.
-async fn beside<S, A, O>(
+async fn beside<S: Stream, A, O>(
     streams: Vec<S>,
     alone: impl FnOnce(S) -> A,
     others: impl Fn(S) -> O,
@@ -71,15 +87,27 @@ where
     O: Future<Output = io::Result<()>> + Send + 'static,
 {
     let mut streams = streams.into_iter();
-    let alone = streams.next().map(|stream| Box::pin(alone(stream)) as Task);
-    first(alone.into_iter().chain(streams.map(|stream| Box::pin(others(stream)) as Task))).await
+    let alone = streams.next().map(|stream| (stream.home(), Box::pin(alone(stream)) as Task));
+    let others = streams.map(|stream| (stream.home(), Box::pin(others(stream)) as Task));
+    first(alone.into_iter().chain(others)).await
 }
 
-/// Runs futures as tasks until one ends.
-async fn first<F: Future<Output = io::Result<()>> + Send + 'static>(
-    futures: impl IntoIterator<Item = F>,
+/// Runs `work` on all connections until one ends.
+async fn all<S: Stream, F: Future<Output = io::Result<()>> + Send + 'static>(
+    streams: Vec<S>,
+    mut work: impl FnMut(S) -> F,
 ) -> io::Result<()> {
-    let mut tasks: JoinSet<_> = futures.into_iter().collect();
+    first(streams.into_iter().map(|stream| (stream.home(), work(stream)))).await
+}
+
+/// Runs futures as tasks, each in its place, until one ends.
+async fn first<F: Future<Output = io::Result<()>> + Send + 'static>(
+    futures: impl IntoIterator<Item = (Handle, F)>,
+) -> io::Result<()> {
+    let mut tasks = JoinSet::new();
+    for (home, future) in futures {
+        tasks.spawn_on(future, &home);
+    }
     tasks.join_next().await.unwrap_or(Ok(Ok(())))?
 }
 
@@ -91,7 +119,8 @@ async fn source<S: Stream>(mut stream: S, bytes: usize) -> io::Result<()> {
 }
 
 async fn sinks<S: Stream>(streams: Vec<S>, board: Arc<Board>) -> io::Result<()> {
-    first(streams.into_iter().enumerate().map(|(flow, stream)| sink(stream, flow, board.clone()))).await
+    let mut flows = 0..;
+    all(streams, |stream| sink(stream, flows.next().unwrap_or(0), board.clone())).await
 }
 
 async fn sink<S: Stream>(mut stream: S, flow: usize, board: Arc<Board>) -> io::Result<()> {

@@ -14,6 +14,7 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
         section("crowd-setting", "Setting", setting(results)),
         section("crowd-targets", "Targets", wanted::table(targets(results))),
         section("crowd-flows", "Many flows", flows(results)),
+        section("crowd-shards", "Two shards beside one", shards(results)),
         section("crowd-round-trip", "Round trip of one byte beside ten senders, µs", round_trip(results)),
         section("crowd-syn-flood", "Clients amid forged SYNs", flood(results)),
         section("crowd-writes", "Small writes, Gbit/s", writes(results)),
@@ -61,6 +62,41 @@ fn flows(results: &Results) -> String {
         }
     }
     table.render()
+}
+
+/// One table with its setting, for a page of its own.
+fn shards(results: &Results) -> String {
+    let mut table = Table::new(&[
+        "100 flows",
+        "Gbit/s",
+        "to one shard",
+        "processors: stack's threads",
+        "peer's thread",
+        "whole machine",
+    ]);
+    let flows = 100;
+    let mut is_empty = true;
+    for (act, does) in [(Act::Send { flows }, "sends"), (Act::Receive { flows }, "receives")] {
+        for (who, whole) in [
+            (Who::Tun, Who::Tun),
+            (Who::TunShards, Who::Tun),
+            (Who::Packet, Who::Packet),
+            (Who::PacketShards, Who::Packet),
+        ] {
+            let case = Case::traffic(who, act);
+            let ratio = results.ratio(&case, &Case::traffic(whole, act), Metric::GbitPerSecond);
+            let processors =
+                [Metric::Here, Metric::Peer, Metric::Machine].map(|metric| results.summary(&case, metric));
+            let rate = with_range(results.summary(&case, Metric::GbitPerSecond));
+            is_empty &= who == whole || rate.is_empty();
+            if rate.is_empty() {
+                continue;
+            }
+            let label = format!("{} {does}", who.label());
+            table.row([label, rate, with_range(ratio)].into_iter().chain(processors.map(median)));
+        }
+    }
+    if is_empty { String::new() } else { format!("{}\n{}", setting(results), table.render()) }
 }
 
 fn round_trip(results: &Results) -> String {

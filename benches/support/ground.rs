@@ -30,16 +30,16 @@ pub(crate) fn tun(peer: &Namespace, change: impl FnOnce(TunConfig) -> TunConfig 
     Ok(peer.run(|| Tun::create(&config))??)
 }
 
-/// A packet socket in a namespace that lives as long as it. Both ends are told where the other is, so that nobody asks
+/// A packet socket, in a namespace that lives at least as long as it. Both ends are told where the other is, so that nobody asks
 /// while something is measured.
 pub(crate) fn packet(
     peer: &Namespace,
     change: impl FnOnce(AfPacketConfig) -> AfPacketConfig,
-) -> Outcome<AfPacket> {
+) -> Outcome<(AfPacket, Namespace)> {
     let (there, far) = without_stack(peer)?;
     let config = AfPacketConfig::new(HERE_VETH).address(network(HERE)).neighbour(PEER.into(), far);
     let config = change(config);
-    Ok(there.run(|| AfPacket::open(&config))??)
+    Ok((there.run(|| AfPacket::open(&config))??, there))
 }
 
 /// A namespace with the kernel's TCP, joined to the peer's.
