@@ -3,12 +3,12 @@
 //! ```text
 //! cargo run --release --manifest-path tests/models/Cargo.toml               # 20,000 schedules of each model
 //! cargo run --release --manifest-path tests/models/Cargo.toml -- 1000000
-//! cargo run --release --manifest-path tests/models/Cargo.toml -- --replay SCHEDULE
+//! SHUTTLE_RANDOM_SEED=SEED cargo run --release --manifest-path tests/models/Cargo.toml -- 1    # one that has failed
 //! ```
 //!
 //! These are the runtime's own files, `stack/inbox.rs` and `stack/hub.rs`, with the locks and atomics of shuttle in place of std's. shuttle runs one thread
 //! at a time, and chooses at each lock, atomic operation and wake-up who goes on. A driver that sleeps although something has come for it, or that others
-//! wait for, leaves nobody who could go on: shuttle calls that a deadlock, and prints the schedule.
+//! wait for, leaves nobody who could go on: shuttle calls that a deadlock, and prints the seed of the schedule.
 //!
 //! A driver here does with its `Links` what the real one does in a turn, in the same order, and nothing else. So the models cover who wakes whom, who takes what, the end
 //! of a stack and a shard that stops. They do not cover what is behind the lock of a shard, connections and their handles among it, nor weak memory orders: shuttle's
@@ -30,7 +30,7 @@ mod sync {
 use ackline_tcp_core::RxPacket;
 use ackline_tcp_core::steering::Steering;
 use hub::{Hub, Links};
-use shuttle::{check_random, future, replay, thread};
+use shuttle::{check_random, future, thread};
 use std::env;
 use std::future::poll_fn;
 use std::process::ExitCode;
@@ -49,17 +49,16 @@ const MODELS: [Model; 3] = [
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => run(SCHEDULES),
-        ["--replay", schedule] => MODELS.iter().for_each(|(_, model)| replay(model, schedule)),
-        [number] if number.parse::<usize>().is_ok_and(|number| number > 0) => {
-            run(number.parse().unwrap_or(SCHEDULES))
-        }
-        _ => {
-            eprintln!("models: [SCHEDULES] or --replay SCHEDULE");
-            return ExitCode::FAILURE;
-        }
-    }
+    let schedules = match &arguments[..] {
+        [] => Some(SCHEDULES),
+        [number] => number.parse::<usize>().ok().filter(|schedules| *schedules > 0),
+        _ => None,
+    };
+    let Some(schedules) = schedules else {
+        eprintln!("models: the number of schedules, at least 1");
+        return ExitCode::FAILURE;
+    };
+    run(schedules);
     ExitCode::SUCCESS
 }
 
