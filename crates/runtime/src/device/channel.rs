@@ -289,7 +289,13 @@ struct Packet {
 impl Packet {
     fn as_received(&self) -> RxPacket<'_> {
         let Self { bytes, segment_size, checksum } = self;
-        RxPacket { head: bytes, more: [&[], &[]], segment_size: *segment_size, checksum: *checksum }
+        RxPacket {
+            head: bytes,
+            more: [&[], &[]],
+            segment_size: *segment_size,
+            checksum: *checksum,
+            memory: None,
+        }
     }
 }
 

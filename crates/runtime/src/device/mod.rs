@@ -31,6 +31,9 @@ mod inherited;
 #[cfg(target_os = "linux")]
 #[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket", feature = "raw"))]
 mod interface;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "tun")]
+mod lending;
 mod neighbour_stats;
 #[cfg(any(
     test,
@@ -108,7 +111,8 @@ pub trait Device: Send {
 
     /// Receives what is waiting, as far as the device's buffers go and at most `most` packets (at least 1), and lends all of it to `take` in one
     /// call. The stack merges what follows each other in one connection, so a device whose buffers hold several packets at a time
-    /// should lend them together; by default each batch is one packet.
+    /// should lend them together; by default each batch is one packet. What is large may lie in memory that connections can keep
+    /// ([`RxPacket::memory`]), which saves a copy.
     ///
     /// # Errors
     /// As [`try_recv`](Self::try_recv), and then `take` was not called: an error behind received packets is the next call's.

@@ -33,7 +33,7 @@ impl Place {
     pub(super) fn packet<'a>(&self, buffer: &'a [u8]) -> RxPacket<'a> {
         let &Self { start, end, segment_size, checksum } = self;
         let head = buffer.get(start..end).unwrap_or_default();
-        RxPacket { head, more: [&[], &[]], segment_size, checksum }
+        RxPacket { head, more: [&[], &[]], segment_size, checksum, memory: None }
     }
 }
 
@@ -72,10 +72,28 @@ impl Places {
         Ok(these)
     }
 
-    /// Hands them over.
+    /// The first packet, in this buffer.
+    pub(super) fn first<'a>(&self, buffer: &'a [u8]) -> RxPacket<'a> {
+        self.places[0].packet(buffer)
+    }
+
+    /// Its length.
+    #[cfg(all(target_os = "linux", feature = "tun"))]
+    pub(super) const fn first_len(&self) -> usize {
+        self.places[0].end - self.places[0].start
+    }
+
+    /// Hands them over, which lie in one buffer.
+    #[cfg(any(test, feature = "tun-rs", all(target_os = "linux", feature = "tun-tap")))]
     pub(super) fn give(&self, buffer: &[u8], take: &mut dyn FnMut(RxBatch<'_>)) {
+        self.give_from(self.first(buffer), buffer, take);
+    }
+
+    /// Hands them over; the `first` lies elsewhere.
+    pub(super) fn give_from(&self, first: RxPacket<'_>, buffer: &[u8], take: &mut dyn FnMut(RxBatch<'_>)) {
         let mut gathered = Gathered::new();
-        for place in self.places.iter().take(self.count) {
+        gathered.push(&[], first);
+        for place in self.places.iter().take(self.count).skip(1) {
             gathered.push(&[], place.packet(buffer));
         }
         gathered.give(take);

@@ -6,6 +6,7 @@
 //! checksums.
 
 use super::interface::{MAX_SKIPPED, vnet};
+use super::lending::Lending;
 use super::places::{Place, Places, WORTH};
 use super::tun_fd::TunFd;
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum, unsendable};
@@ -152,7 +153,9 @@ pub struct Tun {
     interface: Interface,
     offload: bool,
     multi_queue: bool,
-    /// Packets, each with its virtio header, if any: a batch of small ones, and behind them room for one packet.
+    /// The first packet of a batch, with its virtio header, if any.
+    first: Lending,
+    /// The others, each with its virtio header: small ones, and behind them room for one packet.
     buffer: Box<[u8]>,
     /// Bytes that the largest packet takes, and one more, so that a truncated packet can be told from one that fits.
     room: usize,
@@ -276,17 +279,20 @@ impl Tun {
     fn new(fd: TunFd<OwnedFd>, interface: Interface, offload: bool, multi_queue: bool) -> Self {
         let room = if offload { vnet::LEN } else { 0 } + LARGEST_PACKET + 1;
         let buffer = vec![0; WORTH + room].into_boxed_slice();
-        let stats = DeviceStats::default();
-        Self { fd, interface, offload, multi_queue, buffer, room, drained: false, stats }
+        let (first, stats) = (Lending::new(room), DeviceStats::default());
+        Self { fd, interface, offload, multi_queue, first, buffer, room, drained: false, stats }
     }
 
-    /// Reads until a valid packet arrives, behind the first `at` bytes of the buffer, at most [`WORTH`]: its start and end there, and what
-    /// its header says.
+    /// Reads until a valid packet arrives: to the front of the first one's memory if `at` is 0, otherwise behind so many bytes of the buffer,
+    /// at most [`WORTH`]. Its start and end there, and what its header says.
     fn receive(&mut self, at: usize) -> io::Result<Place> {
         let offload = self.offload;
         for _ in 0..MAX_SKIPPED {
-            let Self { fd, buffer, room, .. } = &mut *self;
-            let buffer = buffer.get_mut(at..).and_then(|rest| rest.get_mut(..*room)).unwrap_or_default();
+            let Self { fd, first, buffer, room, .. } = &mut *self;
+            let buffer = match at {
+                0 => first.buffer(),
+                _ => buffer.get_mut(at..).and_then(|rest| rest.get_mut(..*room)).unwrap_or_default(),
+            };
             let length = fd.read(|fd| Ok(rustix::io::read(fd.as_fd(), &mut *buffer)?))?;
             if fd.is_anywhere() && has_packet_information(&buffer[..length]) {
                 return Err(packet_information(&self.interface.name));
@@ -341,7 +347,7 @@ impl Device for Tun {
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
         let place = self.receive(0)?;
-        Ok(place.packet(&self.buffer))
+        Ok(place.packet(self.first.received()))
     }
 
     fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
@@ -350,7 +356,12 @@ impl Device for Tun {
         }
         let places = Places::read(most, |at| self.receive(at))?;
         self.drained = places.drained;
-        places.give(&self.buffer, take);
+        let Self { first, buffer, .. } = self;
+        if first.is_worth(places.first_len()) {
+            first.lend(|memory| places.give_from(places.first(memory).in_memory(Some(memory)), buffer, take));
+        } else {
+            places.give_from(places.first(first.received()), buffer, take);
+        }
         Ok(())
     }
 
@@ -368,6 +379,7 @@ impl Device for Tun {
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.drained = false;
+        self.first.rest();
         self.fd.poll_readable(cx)
     }
 

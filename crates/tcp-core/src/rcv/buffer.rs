@@ -1,7 +1,8 @@
 //! The receive buffer: what arrived in order and was not read, and what was written ahead of it.
 //!
 //! Little data is copied into a ring, which grows to what is needed; an empty one starts anew at its first byte. Bulk data in order is
-//! received into [`Blocks`]. A reader that copies gives them back for others to use; chunks take their memory away:
+//! received into [`Blocks`]: copied, or left in the memory that the device lends with a packet of which it is most. A reader that copies
+//! gives blocks back for others to use; chunks take their memory away:
 //!
 //! ```text
 //!             blocks                       ring
@@ -22,6 +23,7 @@ use crate::wire::Payload;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use bytes::{Buf, Bytes, BytesMut};
+use core::ops::Deref;
 
 /// Payload that is received into blocks from then on, if nothing waits in the ring, in bytes. And so much in the ring becomes a
 /// chunk without a copy.
@@ -63,9 +65,60 @@ struct Blocks {
 /// Memory with data.
 #[derive(Debug)]
 struct Block {
-    data: BytesMut,
+    data: Data,
     /// Bytes that it keeps from being freed.
     held: usize,
+}
+
+/// The data of a block.
+#[derive(Debug)]
+enum Data {
+    /// In memory of the buffer's own, to which more may be appended.
+    Own(BytesMut),
+    /// In the device's.
+    Lent(Bytes),
+}
+
+impl Data {
+    /// Free bytes behind it.
+    fn room(&self) -> usize {
+        match self {
+            Self::Own(data) => data.capacity() - data.len(),
+            Self::Lent(_) => 0,
+        }
+    }
+
+    fn advance(&mut self, n: usize) {
+        match self {
+            Self::Own(data) => data.advance(n),
+            Self::Lent(data) => data.advance(n),
+        }
+    }
+
+    fn split_to(&mut self, n: usize) -> Bytes {
+        match self {
+            Self::Own(data) => data.split_to(n).freeze(),
+            Self::Lent(data) => data.split_to(n),
+        }
+    }
+
+    fn into_chunk(self) -> Bytes {
+        match self {
+            Self::Own(data) => data.freeze(),
+            Self::Lent(data) => data,
+        }
+    }
+}
+
+impl Deref for Data {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Own(data) => data,
+            Self::Lent(data) => data,
+        }
+    }
 }
 
 impl RecvBuffer {
@@ -267,7 +320,7 @@ impl Blocks {
 
     /// Free bytes of the last block.
     fn room(&self) -> usize {
-        self.blocks.back().map_or(0, |block| block.data.capacity() - block.data.len())
+        self.blocks.back().map_or(0, |block| block.data.room())
     }
 
     fn usage(&self) -> (usize, usize) {
@@ -286,20 +339,28 @@ impl Blocks {
         if !self.ring_is_empty() || (self.len == 0 && len < WORTH_A_BLOCK) {
             return false;
         }
+        if let Some(memory) = payload.memory()
+            && len >= memory.len() / 2
+            && let Some(data) = payload.lent()
+        {
+            self.push(Data::Lent(data), memory.len());
+            self.len += len;
+            return true;
+        }
         // A chunk of what little is left would not be worth it.
         if room < len && room < BLOCK / 4 {
             self.begin(len, spare);
         }
         for mut slice in payload.slices() {
             while !slice.is_empty() {
-                let Some(last) = self.blocks.back_mut().filter(|last| last.data.len() < last.data.capacity())
-                else {
-                    self.begin(slice.len(), spare);
-                    continue;
-                };
-                let (now, rest) = slice.split_at(slice.len().min(last.data.capacity() - last.data.len()));
-                last.data.extend_from_slice(now);
-                slice = rest;
+                match self.blocks.back_mut() {
+                    Some(Block { data: Data::Own(data), .. }) if data.len() < data.capacity() => {
+                        let (now, rest) = slice.split_at(slice.len().min(data.capacity() - data.len()));
+                        data.extend_from_slice(now);
+                        slice = rest;
+                    }
+                    _ => self.begin(slice.len(), spare),
+                }
             }
         }
         self.len += len;
@@ -314,6 +375,11 @@ impl Blocks {
             false => spare.take(),
         };
         let held = data.capacity();
+        self.push(Data::Own(data), held);
+    }
+
+    /// Appends a block that keeps `held` bytes from being freed.
+    fn push(&mut self, data: Data, held: usize) {
         self.held += held;
         self.blocks.push_back(Block { data, held });
     }
@@ -353,7 +419,7 @@ impl Blocks {
     }
 
     /// Takes the first block out.
-    fn pop(&mut self) -> Option<BytesMut> {
+    fn pop(&mut self) -> Option<Data> {
         let Block { data, held } = self.blocks.pop_front()?;
         self.held -= held;
         Some(data)
@@ -370,7 +436,7 @@ impl Blocks {
                 return;
             }
             left -= data.len();
-            if let Some(block) = self.pop() {
+            if let Some(Data::Own(block)) = self.pop() {
                 spare.give(block);
             }
         }
@@ -401,10 +467,10 @@ impl Blocks {
         let chunk = match self.blocks.front_mut() {
             None => return copy_out(&mut self.ring, max),
             Some(Block { data, .. }) if data.len() > max => data.split_to(max),
-            Some(_) => self.pop()?,
+            Some(_) => self.pop()?.into_chunk(),
         };
         self.len -= chunk.len();
-        Some(chunk.freeze())
+        Some(chunk)
     }
 
     /// Makes the ring's memory a block. It does not wrap, and nothing is written ahead.
@@ -413,9 +479,8 @@ impl Blocks {
         let held = ring.capacity();
         let [data, _] = ring.into_chunks();
         self.len += data.len();
-        self.held += held;
         // Nobody else has it, so it is not copied.
-        self.blocks.push_back(Block { data: data.into(), held });
+        self.push(Data::Own(data.into()), held);
     }
 }
 
@@ -583,9 +648,71 @@ mod tests {
         assert_eq!(buffer.usage(), (20_000, 32_768));
     }
 
+    /// Headers, `data`, and room for `more`.
+    fn memory(data: &[u8], more: usize) -> Bytes {
+        let mut memory = vec![0xff; HEADERS];
+        memory.extend_from_slice(data);
+        memory.resize(HEADERS + data.len() + more, 0);
+        memory.into()
+    }
+
+    const HEADERS: usize = 52;
+
+    /// The `len` octets of data in such memory, which is lent.
+    fn lent(memory: &Bytes, len: usize) -> Payload<'_> {
+        Payload::from(&memory[HEADERS..HEADERS + len]).in_memory(Some(memory))
+    }
+
+    #[test]
+    fn what_a_device_lends_stays_where_it_is() {
+        let mut bench = Bench::default();
+        let mut buffer = RecvBuffer::new();
+        let first = memory(&pattern(0, 40_000), 25_000);
+        let second = memory(&pattern(40_000, 60_000), 0);
+        for (memory, len) in [(&first, 40_000), (&second, 60_000)] {
+            buffer.append(&lent(memory, len), PLENTY, &mut bench.spare);
+        }
+        let held = first.len() + second.len();
+        assert_eq!((buffer.len(), buffer.usage()), (100_000, (held, held)));
+        assert_eq!(
+            buffer.peek().map(<[u8]>::as_ptr),
+            [&first, &second].map(|memory| memory[HEADERS..].as_ptr())
+        );
+        assert_eq!(buffer.pop_chunk(1_000).expect("data"), pattern(0, 1_000));
+        let mut out = vec![0; 38_000];
+        assert_eq!(buffer.pop_slice(&mut out, &mut bench.spare), 38_000);
+        assert!(out == pattern(1_000, 38_000) && !first.is_unique());
+        buffer.consume(1_000, &mut bench.spare);
+        assert!(first.is_unique() && !second.is_unique(), "what has been read is given back");
+        let chunk = buffer.pop_chunk(usize::MAX).expect("data");
+        assert_eq!((chunk.as_ptr(), chunk.len()), (second[HEADERS..].as_ptr(), 60_000));
+        assert_eq!((buffer.usage(), bench.spare.memory()), ((0, 0), 0));
+    }
+
+    #[test]
+    fn memory_is_not_kept_for_less_than_half_of_it() {
+        let mut bench = Bench::default();
+        let mut buffer = RecvBuffer::new();
+        let memory = memory(&pattern(0, 40_000), 40_000);
+        buffer.append(&lent(&memory, 40_000), PLENTY, &mut bench.spare);
+        assert!(memory.is_unique() && buffer.peek().concat() == pattern(0, 40_000));
+    }
+
+    #[test]
+    fn memory_that_has_not_got_the_data_is_not_kept() {
+        let mut bench = Bench::default();
+        let mut buffer = RecvBuffer::new();
+        let (data, other) = (pattern(0, 40_000), memory(&pattern(7, 40_000), 0));
+        buffer.append(&Payload::from(&data[..]).in_memory(Some(&other)), PLENTY, &mut bench.spare);
+        buffer.append(&lent(&other, 40_000), 100_000, &mut bench.spare);
+        assert!(other.is_unique(), "and neither what there is no memory for");
+        assert!(buffer.len() == 80_000 && buffer.pop_chunk(40_000).expect("data") == data);
+    }
+
     #[derive(Clone, Debug)]
     enum Op {
         Append(usize, bool),
+        AppendLent(usize, usize),
         WriteAhead(usize, usize),
         FillHole,
         ForgetAhead,
@@ -599,6 +726,7 @@ mod tests {
         prop_oneof![
             4 => (1usize..66_000, any::<bool>()).prop_map(|(n, plenty)| Op::Append(n, plenty)),
             2 => (1usize..1_500, any::<bool>()).prop_map(|(n, plenty)| Op::Append(n, plenty)),
+            3 => (1usize..66_000, 0usize..40_000).prop_map(|(n, more)| Op::AppendLent(n, more)),
             1 => (0usize..9_000, 1usize..3_000).prop_map(|(at, n)| Op::WriteAhead(at, n)),
             2 => Just(Op::FillHole),
             1 => Just(Op::ForgetAhead),
@@ -626,7 +754,13 @@ mod tests {
                         buffer.append(&payload, if plenty { PLENTY } else { 4_096 }, &mut spare);
                         model.extend_from_slice(&data);
                     }
-                    Op::Append(..) => {}
+                    Op::AppendLent(n, more) if ahead.is_empty() => {
+                        let data = pattern(made, n);
+                        made += n;
+                        buffer.append(&lent(&memory(&data, more), n), PLENTY, &mut spare);
+                        model.extend_from_slice(&data);
+                    }
+                    Op::Append(..) | Op::AppendLent(..) => {}
                     Op::WriteAhead(at, n) => {
                         let data = pattern(made, n);
                         made += n;
@@ -713,7 +847,11 @@ mod tests {
                         buffer.append(&Payload::from(&data[..]), if plenty { PLENTY } else { 4_096 }, spare);
                         vec![]
                     }
-                    Op::Append(..) => vec![],
+                    Op::AppendLent(n, more) if ahead.is_empty() => {
+                        buffer.append(&lent(&memory(&stream(end, n), more), n), PLENTY, spare);
+                        vec![]
+                    }
+                    Op::Append(..) | Op::AppendLent(..) => vec![],
                     Op::WriteAhead(at, n) => {
                         buffer.write_at(at, &stream(end + at, n));
                         vec![]
@@ -749,7 +887,7 @@ mod tests {
                     }
                 });
                 match op {
-                    Op::Append(n, _) if ahead.is_empty() => end += n,
+                    Op::Append(n, _) | Op::AppendLent(n, _) if ahead.is_empty() => end += n,
                     Op::WriteAhead(at, n) => {
                         ahead.resize(ahead.len().max(at + n), false);
                         ahead[at..at + n].fill(true);

@@ -45,6 +45,7 @@ pub(crate) use run::{Leader, Run};
 pub use tcp::{OptionLayout, PROTOCOL_TCP, TcpHeader, TcpSegment, emit_tcp};
 pub use udp::{PROTOCOL_UDP, UdpDatagram, UdpHeader, emit_udp};
 
+use bytes::Bytes;
 use checksum::Accumulator;
 use core::net::IpAddr;
 use core::num::NonZeroU16;
@@ -61,13 +62,16 @@ pub struct RxPacket<'a> {
     pub segment_size: Option<NonZeroU16>,
     /// What is known about the transport checksum.
     pub checksum: RxChecksum,
+    /// The memory that has the packet, if the device lends it: a connection may keep a part of it instead of a copy, until the
+    /// application has read it. `None`: everything is copied. Only worth while for packets that take at least half of it.
+    pub memory: Option<&'a Bytes>,
 }
 
 impl<'a> RxPacket<'a> {
     /// A single packet in one slice, whose checksum is to be verified.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { head: bytes, more: [&[], &[]], segment_size: None, checksum: RxChecksum::Verify }
+        Self { head: bytes, more: [&[], &[]], segment_size: None, checksum: RxChecksum::Verify, memory: None }
     }
 
     /// The same, with more payload in `more`.
@@ -86,6 +90,12 @@ impl<'a> RxPacket<'a> {
     #[must_use]
     pub const fn with_checksum(self, checksum: RxChecksum) -> Self {
         Self { checksum, ..self }
+    }
+
+    /// The same, in memory that the device lends.
+    #[must_use]
+    pub const fn in_memory(self, memory: Option<&'a Bytes>) -> Self {
+        Self { memory, ..self }
     }
 
     /// The octets of all slices, including padding after the packet.
@@ -300,7 +310,7 @@ fn upper<'a>(packet: &RxPacket<'a>, info: &IpInfo) -> Payload<'a> {
     let header_len = usize::from(info.header_len);
     let mut upper = Payload::new([packet.head.get(header_len..).unwrap_or_default(), second, third]);
     upper.truncate(info.total_len as usize - header_len);
-    upper
+    upper.in_memory(packet.memory)
 }
 
 #[cfg(test)]

@@ -1,22 +1,50 @@
 //! The data of a received packet: up to three slices that form one stream.
 
+use bytes::Bytes;
+use core::hash::{Hash, Hasher};
+
 /// Up to three slices, in stream order, that together are the data of one segment or message.
 ///
 /// Trim a segment that overlaps received data with [`advance`](Self::advance) and
 /// [`truncate`](Self::truncate); nothing is copied before [`copy_to`](Self::copy_to).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+///
+/// Two are equal if their slices are.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Payload<'a> {
     slices: [&'a [u8]; 3],
+    memory: Option<&'a Bytes>,
 }
 
 impl<'a> Payload<'a> {
     /// No data.
-    pub const EMPTY: Self = Self { slices: [&[], &[], &[]] };
+    pub const EMPTY: Self = Self::new([&[], &[], &[]]);
 
     /// The data in these slices, in order; any of them may be empty.
     #[must_use]
     pub const fn new(slices: [&'a [u8]; 3]) -> Self {
-        Self { slices }
+        Self { slices, memory: None }
+    }
+
+    /// The same data, which lie in `memory` as far as [`RxPacket::memory`](super::RxPacket::memory) says.
+    #[must_use]
+    pub(crate) const fn in_memory(self, memory: Option<&'a Bytes>) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// The memory in which the device has received the data.
+    #[must_use]
+    pub(crate) const fn memory(&self) -> Option<&'a Bytes> {
+        self.memory
+    }
+
+    /// The data as a part of that memory, if they lie together in it.
+    #[must_use]
+    pub(crate) fn lent(&self) -> Option<Bytes> {
+        let memory = self.memory?;
+        let [only, [], []] = self.slices else { return None };
+        let start = only.as_ptr().addr().checked_sub(memory.as_ptr().addr())?;
+        let end = start + only.len();
+        (end <= memory.len()).then(|| memory.slice(start..end))
     }
 
     /// The octets of all slices.
@@ -88,12 +116,26 @@ impl<'a> Payload<'a> {
         // Usually everything is in one slice.
         if let Some((front, rest)) = first.split_at_checked(count) {
             self.slices = [rest, second, third];
-            return Self::new([front, &[], &[]]);
+            return Self { slices: [front, &[], &[]], ..*self };
         }
         let mut front = *self;
         front.truncate(count);
         self.advance(count);
         front
+    }
+}
+
+impl PartialEq for Payload<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.slices == other.slices
+    }
+}
+
+impl Eq for Payload<'_> {}
+
+impl Hash for Payload<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.slices.hash(state);
     }
 }
 

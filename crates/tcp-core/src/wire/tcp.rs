@@ -99,7 +99,7 @@ impl<'a> Parts<'a> {
         if checksum == RxChecksum::Verify && !upper_is_intact(upper, pseudo) {
             return Err(WireError::TcpChecksum);
         }
-        let payload = Payload::new([first, second, third]);
+        let payload = Payload::new([first, second, third]).in_memory(upper.memory());
         let wire_segments = match segment_size {
             Some(size) => (payload.len() as u32).div_ceil(u32::from(size.get())).max(1),
             None => 1,
