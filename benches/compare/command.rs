@@ -27,7 +27,7 @@ struct Options {
     /// One short round.
     #[arg(long, conflicts_with_all = ["seconds", "rounds"])]
     quick: bool,
-    /// Only cases with this in their name; may be given again.
+    /// Only cases with this in their name, or the one with this name; may be given again.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
     /// Name the cases and end.
@@ -154,13 +154,16 @@ fn measure_here(
     Ok(true)
 }
 
+/// The cases that have one of these in their names. What is the whole name of one stands for that one.
 fn chosen(only: &[String]) -> Outcome<Vec<Case>> {
     let mut cases = Case::all();
-    if let Some(unknown) = only.iter().find(|text| !cases.iter().any(|case| case.to_string().contains(*text)))
-    {
+    let names: Vec<String> = cases.iter().map(Case::to_string).collect();
+    if let Some(unknown) = only.iter().find(|text| !names.iter().any(|name| name.contains(*text))) {
         return Err(format!("--only {unknown}: no case has this in its name (--list)").into());
     }
-    cases.retain(|case| only.is_empty() || only.iter().any(|text| case.to_string().contains(text)));
+    let means =
+        |text: &String, name: &str| if names.contains(text) { name == text } else { name.contains(text) };
+    cases.retain(|case| only.is_empty() || only.iter().any(|text| means(text, &case.to_string())));
     Ok(cases)
 }
 

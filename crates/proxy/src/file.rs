@@ -4,7 +4,7 @@ use crate::clients::Limits;
 use crate::rules::{Action, Rule};
 use crate::target::Protocol;
 use crate::upstream::Upstream;
-use ackline_tcp_core::quantity::parse_time;
+use ackline_tcp_core::quantity::{parse_size, parse_time};
 use ipnet::IpNet;
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -33,6 +33,8 @@ pub struct ConfigFile {
     pub connect_timeout: Option<Duration>,
     /// Time of that in which its own server must answer.
     pub server_timeout: Option<Duration>,
+    /// Bytes that connections share for whoever takes less than is sent to him.
+    pub backlog: Option<u64>,
 }
 
 /// What is wrong with a file.
@@ -125,6 +127,7 @@ struct WrittenLimits {
     total: Option<u32>,
     connect_timeout: Option<Text<Time>>,
     server_timeout: Option<Text<Time>>,
+    backlog: Option<Text<Size>>,
 }
 
 impl ConfigFile {
@@ -168,7 +171,7 @@ impl ConfigFile {
         let rules = rules.collect::<Result<_, _>>()?;
         let otherwise = default.as_ref().map(action).transpose()?;
         let usual = Limits::default();
-        let WrittenLimits { connect_timeout, server_timeout, .. } = limits;
+        let WrittenLimits { connect_timeout, server_timeout, backlog, .. } = limits;
         let limits = Limits {
             client_connections: limits.client_connections.unwrap_or(usual.client_connections),
             client_flows: limits.client_flows.unwrap_or(usual.client_flows),
@@ -176,7 +179,9 @@ impl ConfigFile {
         };
         let [connect_timeout, server_timeout] =
             [connect_timeout, server_timeout].map(|text| text.map(|Text(Time(time))| time));
-        Ok(Self { rules, otherwise, dns: dns.map(|text| text.0), limits, connect_timeout, server_timeout })
+        let dns = dns.map(|text| text.0);
+        let backlog = backlog.map(|Text(Size(bytes))| bytes);
+        Ok(Self { rules, otherwise, dns, limits, connect_timeout, server_timeout, backlog })
     }
 }
 
@@ -303,6 +308,17 @@ impl FromStr for Time {
     }
 }
 
+/// A number of bytes.
+struct Size(u64);
+
+impl FromStr for Size {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse_size(text).map(Self).ok_or("not a number of bytes; write 64M or 512K")
+    }
+}
+
 /// A text that something is read from.
 struct Text<T>(T);
 
@@ -335,7 +351,8 @@ mod tests {
              action = 'drop'\n\
              [limits]\n\
              client_connections = 7\n\
-             server_timeout = '500ms'\n",
+             server_timeout = '500ms'\n\
+             backlog = '8M'\n",
         )
         .expect("right");
         let office = "socks5://me:secret@192.0.2.1:1080".parse().expect("an upstream");
@@ -360,6 +377,7 @@ mod tests {
             ]
         );
         assert_eq!((file.connect_timeout, file.server_timeout), (None, Some(Duration::from_millis(500))));
+        assert_eq!(file.backlog, Some(8 << 20));
         assert_eq!(file.limits, Limits { client_connections: 7, ..Limits::default() });
     }
 
@@ -395,6 +413,7 @@ mod tests {
                 "[limits]\nconnect_timeout = '5'\n",
                 "line 2, connect_timeout: not a time; write 500ms or 10s, at most 50s",
             ),
+            ("[limits]\nbacklog = 'much'\n", "line 2, backlog: not a number of bytes; write 64M or 512K"),
             ("default = \n", "line 1, default: "),
         ] {
             let error = ConfigFile::parse(text).expect_err(text).to_string();

@@ -65,7 +65,7 @@ fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
     let file = args.config.as_deref().map(read).transpose()?;
     let usual = Config::default();
     let file = file.unwrap_or_default();
-    let ConfigFile { rules, otherwise, dns, limits, connect_timeout, server_timeout } = file;
+    let ConfigFile { rules, otherwise, dns, limits, connect_timeout, server_timeout, backlog } = file;
     let through = |upstream: &Upstream| Action::Through(Arc::new(upstream.clone()));
     // The command line goes before the file.
     let otherwise = args.upstream.as_ref().map(through).or(otherwise);
@@ -91,6 +91,7 @@ fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
         limits: Limits { total: limits.total.min(most), ..limits },
         connect_timeout: connect_timeout.unwrap_or(usual.connect_timeout),
         server_timeout: server_timeout.unwrap_or(usual.server_timeout),
+        backlog: backlog.unwrap_or(usual.backlog),
         mtu: args.device.mtu,
         say: Some(Arc::new(|line| output::say(&format!("ackline proxy: {line}")))),
         ..usual
