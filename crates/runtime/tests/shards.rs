@@ -31,8 +31,8 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     })
 }
 
-/// Two queues of an Ethernet interface, behind which is the kernel of this namespace.
-fn ethernet() -> Result<(AfPacket, AfPacket), Error> {
+/// Two shards on the queues of an Ethernet interface, behind which is the kernel of this namespace.
+fn ethernet() -> Result<Stack, Error> {
     let there = thread::scope(|scope| scope.spawn(Namespace::new_for_thread).join().expect("no panic"))?;
     Netlink::open()?.add_veth("near0", "far0", &there)?;
     let set_up = |name: &str, address: Option<InterfaceAddress>| {
@@ -43,13 +43,14 @@ fn ethernet() -> Result<(AfPacket, AfPacket), Error> {
     };
     let network = InterfaceAddress::network("10.77.0.1/24".parse().expect("a network"));
     set_up("near0", Some(network))?;
-    there.run(|| {
+    let (first, second) = there.run(|| {
         set_up("far0", None)?;
         let config = AfPacketConfig::new("far0").address("10.77.0.2/24".parse().expect("a network"));
         let mut first = AfPacket::open(&config)?;
         let second = first.open_queue()?;
-        Ok((first, second))
-    })?
+        Ok::<_, Error>((first, second))
+    })??;
+    Ok(Stack::builder(first).queue(second).address(STACK).spawn().expect("descriptors and threads"))
 }
 
 fn stack(shards: usize) -> Result<Stack, Error> {
@@ -161,9 +162,7 @@ fn no_connect_fails_whichever_queue_its_packets_come_to() {
 fn the_kernel_delivers_segments_of_an_ethernet_to_their_owners() {
     isolated("the_kernel_delivers_segments_of_an_ethernet_to_their_owners", || {
         block_on(async {
-            let (first, second) = ethernet()?;
-            let stack =
-                Stack::builder(first).queue(second).address(STACK).spawn().expect("descriptors and threads");
+            let stack = ethernet()?;
             let failed = connects(&stack, 2_000).await;
             let stats = stack.stats();
             assert!(failed.is_empty(), "{failed:?}, {stats:?}");
@@ -183,9 +182,7 @@ fn the_kernel_delivers_segments_of_an_ethernet_to_their_owners() {
 fn a_queue_that_hears_no_answers_finds_neighbours() {
     isolated("a_queue_that_hears_no_answers_finds_neighbours", || {
         block_on(async {
-            let (first, second) = ethernet()?;
-            let stack =
-                Stack::builder(first).queue(second).address(STACK).spawn().expect("descriptors and threads");
+            let stack = ethernet()?;
             let place = kernel_server().expect("a socket");
             // The shards connect by turns. The first one's goes nowhere, so it asks nobody.
             let nowhere = stack.connect((Ipv4Addr::new(192, 0, 2, 1), PORT)).await.expect_err("no route");

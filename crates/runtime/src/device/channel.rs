@@ -289,13 +289,7 @@ struct Packet {
 impl Packet {
     fn as_received(&self) -> RxPacket<'_> {
         let Self { bytes, segment_size, checksum } = self;
-        RxPacket {
-            head: bytes,
-            more: [&[], &[]],
-            segment_size: *segment_size,
-            checksum: *checksum,
-            memory: None,
-        }
+        RxPacket::new(bytes).with_segment_size(*segment_size).with_checksum(*checksum)
     }
 }
 

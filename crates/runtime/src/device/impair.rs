@@ -226,7 +226,7 @@ impl<D: Device> Device for Impaired<D> {
         let Some(due) = due else { return Err(io::ErrorKind::WouldBlock.into()) };
         let Packet { bytes, segment_size, checksum, .. } = due.remove();
         self.lent = bytes;
-        Ok(RxPacket { head: &self.lent, more: [&[], &[]], segment_size, checksum, memory: None })
+        Ok(RxPacket::new(&self.lent).with_segment_size(segment_size).with_checksum(checksum))
     }
 
     fn try_send(

@@ -33,7 +33,7 @@ impl Place {
     pub(super) fn packet<'a>(&self, buffer: &'a [u8]) -> RxPacket<'a> {
         let &Self { start, end, segment_size, checksum } = self;
         let head = buffer.get(start..end).unwrap_or_default();
-        RxPacket { head, more: [&[], &[]], segment_size, checksum, memory: None }
+        RxPacket::new(head).with_segment_size(segment_size).with_checksum(checksum)
     }
 }
 

@@ -67,7 +67,7 @@ impl Parcel {
             let (link, behind) = rest.split_at(link.into());
             let (head, behind) = behind.split_at(len as usize);
             rest = behind;
-            (link, RxPacket { head, more: [&[], &[]], segment_size, checksum, memory: None })
+            (link, RxPacket::new(head).with_segment_size(segment_size).with_checksum(checksum))
         })
     }
 

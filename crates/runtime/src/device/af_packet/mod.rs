@@ -148,7 +148,7 @@ impl AfPacket {
             return RxPacket::new(self.resolution.error());
         };
         let head = self.socket.part(slot, HEADER_LEN, end);
-        RxPacket { head, more: [&[], &[]], segment_size, checksum, memory: None }
+        RxPacket::new(head).with_segment_size(segment_size).with_checksum(checksum)
     }
 
     fn send(

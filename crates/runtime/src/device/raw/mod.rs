@@ -212,7 +212,7 @@ impl Raw {
     fn packet(&self, (inlet, slot, meta): (usize, Slot, vnet::RxMeta)) -> RxPacket<'_> {
         let vnet::RxMeta { segment_size, checksum } = meta;
         let head = self.inlets[inlet].frame(slot).get(LINK..).unwrap_or(&[]);
-        RxPacket { head, more: [&[], &[]], segment_size, checksum, memory: None }
+        RxPacket::new(head).with_segment_size(segment_size).with_checksum(checksum)
     }
 
     fn send(&mut self, packet: Packet<'_>) -> io::Result<()> {
