@@ -33,7 +33,7 @@ pub struct ConfigFile {
     pub connect_timeout: Option<Duration>,
     /// Time of that in which its own server must answer.
     pub server_timeout: Option<Duration>,
-    /// Bytes that connections share for whoever takes less than is sent to him.
+    /// Bytes that may wait in send buffers; see [`Config::backlog`](crate::Config::backlog).
     pub backlog: Option<u64>,
 }
 

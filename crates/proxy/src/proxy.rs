@@ -50,8 +50,8 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// Time of that in which an upstream's own server must take a connection, and of SOCKS5 speak. Then it counts as down. Default: 10 s.
     pub server_timeout: Duration,
-    /// Bytes that connections share, in both directions, for whoever takes less than is sent to him. Each may hold as much as the stack's settings let it, and
-    /// at least 64 KiB, however many wait. Default: 64 MiB.
+    /// Bytes that may wait in the send buffers of all connections together whose receiver is slower than their sender. A single one holds no more than the
+    /// stack's settings allow, and may always hold 64 KiB. Default: 64 MiB.
     pub backlog: u64,
     /// Longest IP packet towards clients, in bytes. Default: 1,500.
     pub mtu: u32,
