@@ -101,6 +101,7 @@ mod sys;
 pub mod testing;
 pub mod timer;
 pub mod udp;
+mod workers;
 
 pub use device::Device;
 pub use error::Error;

@@ -1,4 +1,4 @@
-//! The queues between shards, on threads in random schedules: no packet and no wake-up is lost.
+//! The queues between shards, and the lock of one, on threads in random schedules: no packet and no wake-up is lost.
 //!
 //! ```text
 //! cargo run --release --manifest-path tests/models/Cargo.toml               # 20,000 schedules of each model
@@ -6,30 +6,33 @@
 //! SHUTTLE_RANDOM_SEED=SEED cargo run --release --manifest-path tests/models/Cargo.toml -- 1    # one that has failed
 //! ```
 //!
-//! These are the runtime's own files, `stack/inbox.rs` and `stack/hub.rs`, with the locks and atomics of shuttle in place of std's. shuttle runs one thread
+//! These are the runtime's own files, `stack/inbox.rs`, `stack/hub.rs` and `stack/lock.rs`, with the locks and atomics of shuttle in place of std's. shuttle runs one thread
 //! at a time, and chooses at each lock, atomic operation and wake-up who goes on. A driver that sleeps although something has come for it, or that others
 //! wait for, leaves nobody who could go on: shuttle calls that a deadlock, and prints the seed of the schedule.
 //!
 //! A driver here does with its `Links` what the real one does in a turn, in the same order, and nothing else. So the models cover who wakes whom, who takes what, the end
-//! of a stack and a shard that stops. They do not cover what is behind the lock of a shard, connections and their handles among it, nor weak memory orders: shuttle's
-//! atomics are sequentially consistent.
+//! of a stack and a shard that stops; and a driver that returns when an application has the lock. They do not cover what is behind the lock of a shard, nor weak memory
+//! orders: shuttle's atomics are sequentially consistent.
 
 #[expect(dead_code, reason = "a part of it is modelled")]
 #[path = "../../../crates/runtime/src/stack/hub.rs"]
 mod hub;
 #[path = "../../../crates/runtime/src/stack/inbox.rs"]
 mod inbox;
+#[path = "../../../crates/runtime/src/stack/lock.rs"]
+mod lock;
 
 /// As the runtime's module of this name.
 mod sync {
-    pub(crate) use shuttle::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
     pub(crate) use shuttle::sync::{Arc, Mutex, MutexGuard};
-    pub(crate) use std::sync::PoisonError;
+    pub(crate) use std::sync::{PoisonError, TryLockError};
 }
 
 use ackline_tcp_core::RxPacket;
 use ackline_tcp_core::steering::Steering;
 use hub::{Hub, Links};
+use lock::Lock;
 use shuttle::{check_random, future, thread};
 use std::env;
 use std::future::poll_fn;
@@ -41,10 +44,11 @@ const SCHEDULES: usize = 20_000;
 
 type Model = (&'static str, fn());
 
-const MODELS: [Model; 3] = [
+const MODELS: [Model; 4] = [
     ("packets for a shard that sleeps in between", packets_for_a_sleeper),
     ("shards that all come to rest", all_come_to_rest),
     ("a shard that stops", one_stops),
+    ("a driver and applications at the lock", at_the_lock),
 ];
 
 fn main() -> ExitCode {
@@ -159,4 +163,29 @@ fn one_stops() {
         other.join().expect("no panic");
     }
     assert_eq!(taken as u64 + stopping.dropped(), 2 * PACKETS as u64);
+}
+
+/// Applications have the stack when its driver is due: the driver has all its turns, and nobody sees what another is changing.
+fn at_the_lock() {
+    const TURNS: usize = 3;
+    let lock = sync::Arc::new(Lock::new(0));
+    let add = |value: &mut usize| {
+        let before = *value;
+        thread::yield_now();
+        *value = before + 1;
+    };
+    let applications: Vec<_> = (0..2)
+        .map(|_| {
+            let lock = lock.clone();
+            thread::spawn(move || (0..TURNS).for_each(|_| add(&mut lock.lock())))
+        })
+        .collect();
+    lock.crowd();
+    for _ in 0..TURNS {
+        future::block_on(poll_fn(|cx| lock.poll_lock(cx).map(|mut locked| add(&mut locked))));
+    }
+    for application in applications {
+        application.join().expect("an application ends");
+    }
+    assert_eq!(*lock.lock(), 3 * TURNS);
 }

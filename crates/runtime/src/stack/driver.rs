@@ -5,13 +5,13 @@ use super::shard::{Shard, Wakes, store};
 use super::state::{By, DepartureWait, Port, StackState};
 use crate::pacing::{Wait, let_others_run};
 use crate::timer;
+use crate::workers::has_workers;
 use ackline_tcp_core::{Duration, Instant, RxPacket};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use tokio::runtime::{Handle, RuntimeFlavor};
+use std::task::{Context, Poll, ready};
 
 /// Maximum packets received per turn before they are answered.
 const RX_BATCH: usize = 128;
@@ -62,10 +62,6 @@ pub struct Driver {
     workers: Option<bool>,
 }
 
-fn has_workers() -> bool {
-    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
-}
-
 impl Driver {
     pub(super) fn new(shard: Arc<Shard>) -> Self {
         Self { shard, wakes: Wakes::default(), awake_since: None, workers: None }
@@ -80,8 +76,16 @@ impl Future for Driver {
         let mut held = None;
         loop {
             let outcome = {
-                let mut state = shard.lock();
-                if *workers.get_or_insert_with(has_workers) {
+                let crowded = *workers.get_or_insert_with(|| {
+                    let workers = has_workers();
+                    if workers {
+                        shard.has_workers();
+                    }
+                    workers
+                });
+                // What departs now is late already.
+                let mut state = if held.is_some() { shard.lock() } else { ready!(shard.poll_lock(cx)) };
+                if crowded {
                     if state.is_handed_over(timer::now(), cx) {
                         store(&mut state.driver, cx.waker());
                         return Poll::Pending;

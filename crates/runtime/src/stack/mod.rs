@@ -7,6 +7,7 @@ mod handover;
 mod hub;
 mod inbox;
 mod inspect;
+mod lock;
 pub(crate) mod shard;
 mod shared;
 pub(crate) mod state;

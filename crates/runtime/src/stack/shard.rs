@@ -5,19 +5,20 @@
 //! descriptors are non-blocking.
 
 use super::hub::Links;
+use super::lock::{Lock, Locked};
 use super::state::{By, StackState, Waits};
 use crate::device::Device;
 use crate::timer::{self, Timer};
 use ackline_tcp_core::{Endpoint, Instant};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
 /// One endpoint, shared by its driver task and by all handles.
 #[derive(Debug)]
 pub(crate) struct Shard {
-    state: Mutex<StackState>,
+    state: Lock<StackState>,
 }
 
 /// A handle's reference to a shard, and so to the stack: when the last one is dropped, the drivers end as soon as no connection
@@ -93,13 +94,21 @@ impl Shard {
         waits: Waits,
         links: Option<Links>,
     ) -> Self {
-        Self { state: Mutex::new(StackState::new(endpoint, device, timer, waits, links)) }
+        Self { state: Lock::new(StackState::new(endpoint, device, timer, waits, links)) }
     }
 
-    /// Locks the state. If an application's closure panics under the lock, the state stays usable: such a
-    /// closure only borrows the core.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, StackState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> Locked<'_, StackState> {
+        self.state.lock()
+    }
+
+    /// For the driver: see [`Lock::poll_lock`].
+    pub(crate) fn poll_lock(&self, cx: &Context<'_>) -> Poll<Locked<'_, StackState>> {
+        self.state.poll_lock(cx)
+    }
+
+    /// The driver runs on a runtime with worker threads.
+    pub(crate) fn has_workers(&self) {
+        self.state.crowd();
     }
 
     /// Runs `act` for an application under the lock, sends what may leave as a result, and wakes the affected

@@ -1,6 +1,6 @@
 //! Registering descriptors with tokio.
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use std::io;
 use std::os::fd::AsRawFd;
 use tokio::io::Interest;
@@ -29,4 +29,10 @@ unsafe impl OwnsFd for tun_tap::Iface {}
 pub(crate) fn register<F: OwnsFd>(fd: F, interest: Interest) -> io::Result<AsyncFd<F>> {
     // SAFETY: `OwnsFd` promises what `AsyncFd` asks for.
     Ok(unsafe { AsyncFd::register_with_interest(fd, interest) }?)
+}
+
+/// The descriptor, for calls of rustix.
+pub(crate) fn borrow<F: OwnsFd>(fd: &F) -> BorrowedFd<'_> {
+    // SAFETY: `OwnsFd` promises that it is open as long as `fd` lives.
+    unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) }
 }

@@ -5,6 +5,7 @@
 pub(super) mod bpf;
 #[cfg(any(feature = "af-packet", feature = "raw"))]
 pub(super) mod frames;
+mod gate;
 #[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
 pub(super) mod link;
 pub(super) mod ready_fd;

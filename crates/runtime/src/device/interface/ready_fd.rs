@@ -1,6 +1,8 @@
 //! A non-blocking descriptor with tokio's readiness, registered when it is first waited for.
 
+use super::gate::Gate;
 use crate::sys::readiness::{self, OwnsFd};
+use crate::workers::has_workers;
 use std::io;
 use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
@@ -18,6 +20,8 @@ pub(in crate::device) struct ReadyFd<F: OwnsFd> {
 enum Registration<F: OwnsFd> {
     Unregistered(F),
     Registered(AsyncFd<F>),
+    /// Its runtime has worker threads: tokio watches it for writing, and the gate, while it is open, for reading.
+    Gated(AsyncFd<F>, Gate),
     /// Only while registering, or after that failed.
     Gone,
 }
@@ -38,7 +42,7 @@ impl<F: OwnsFd> ReadyFd<F> {
     pub(in crate::device) fn get(&self) -> io::Result<&F> {
         match &self.state {
             Registration::Unregistered(fd) => Ok(fd),
-            Registration::Registered(fd) => Ok(fd.get_ref()),
+            Registration::Registered(fd) | Registration::Gated(fd, _) => Ok(fd.get_ref()),
             Registration::Gone => Err(gone()),
         }
     }
@@ -52,7 +56,14 @@ impl<F: OwnsFd> ReadyFd<F> {
     ) -> io::Result<T> {
         match &self.state {
             Registration::Unregistered(fd) => retry_interrupted(|| call(fd)),
-            Registration::Registered(fd) => {
+            Registration::Gated(fd, gate) if interest == Interest::READABLE => {
+                let outcome = retry_interrupted(|| call(fd.get_ref()));
+                if outcome.is_ok() {
+                    gate.on_read(fd.get_ref())?;
+                }
+                outcome
+            }
+            Registration::Registered(fd) | Registration::Gated(fd, _) => {
                 let mut tried = false;
                 let outcome = fd.try_io(interest, |fd| {
                     tried = true;
@@ -65,23 +76,34 @@ impl<F: OwnsFd> ReadyFd<F> {
     }
 
     pub(in crate::device) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.registered()?.poll_read_ready(cx))?.retain_ready();
-        Poll::Ready(Ok(()))
+        match self.registered()? {
+            (fd, Some(gate)) => gate.poll_readable(fd.get_ref(), cx),
+            (fd, None) => {
+                ready!(fd.poll_read_ready(cx))?.retain_ready();
+                Poll::Ready(Ok(()))
+            }
+        }
     }
 
     pub(in crate::device) fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.registered()?.poll_write_ready(cx))?.retain_ready();
+        ready!(self.registered()?.0.poll_write_ready(cx))?.retain_ready();
         Poll::Ready(Ok(()))
     }
 
-    fn registered(&mut self) -> io::Result<&AsyncFd<F>> {
+    fn registered(&mut self) -> io::Result<(&AsyncFd<F>, Option<&Gate>)> {
         if let Registration::Unregistered(_) = self.state
             && let Registration::Unregistered(fd) = std::mem::replace(&mut self.state, Registration::Gone)
         {
-            self.state = Registration::Registered(readiness::register(fd, self.interest)?);
+            self.state = if self.interest.is_readable() && has_workers() {
+                let gate = Gate::new(&fd)?;
+                Registration::Gated(readiness::register(fd, Interest::WRITABLE)?, gate)
+            } else {
+                Registration::Registered(readiness::register(fd, self.interest)?)
+            };
         }
         match &self.state {
-            Registration::Registered(fd) => Ok(fd),
+            Registration::Registered(fd) => Ok((fd, None)),
+            Registration::Gated(fd, gate) => Ok((fd, Some(gate))),
             Registration::Unregistered(_) | Registration::Gone => Err(gone()),
         }
     }
