@@ -57,13 +57,18 @@ pub(crate) const SHARDS: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Traffic(Act),
+    /// The kernel's clients, [`CLIENTS`] at once, connect to the measured end, ask for a byte and read until it closes.
+    Serve,
     /// The kernel's clients connect to the measured end while forged SYNs come.
     Flood,
 }
 
+/// That ask at once.
+pub(crate) const CLIENTS: usize = 100;
+
 impl What {
     fn all() -> impl Iterator<Item = Self> {
-        Act::all().map(Self::Traffic).chain([Self::Flood])
+        Act::all().map(Self::Traffic).chain([Self::Serve, Self::Flood])
     }
 }
 
@@ -71,6 +76,7 @@ impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Traffic(act) => act.fmt(f),
+            Self::Serve => write!(f, "serve-{CLIENTS}"),
             Self::Flood => write!(f, "syn-flood"),
         }
     }
@@ -98,7 +104,7 @@ impl Act {
     /// Connections that send beside a round trip.
     pub(crate) const BESIDE: usize = 10;
     /// Numbers of busy connections.
-    pub(crate) const FLOWS: [usize; 4] = [1, 100, 1_000, 10_000];
+    pub(crate) const FLOWS: [usize; 5] = [1, 10, 100, 1_000, 10_000];
     /// From this number on, a measurement takes longer.
     pub(crate) const CROWD: usize = 10_000;
 
@@ -146,6 +152,10 @@ impl Case {
         Self { who, what: What::Traffic(act) }
     }
 
+    pub(crate) const fn serve(who: Who) -> Self {
+        Self { who, what: What::Serve }
+    }
+
     pub(crate) const fn flood(who: Who) -> Self {
         Self { who, what: What::Flood }
     }
@@ -156,8 +166,11 @@ impl Case {
         // Between two kernels a direction is like the other.
         let cases = cases.filter(|&case| case.who != Who::Kernel || case == case.kernels());
         let bulk = |what| matches!(what, What::Traffic(Act::Send { .. } | Act::Receive { .. }));
-        let sharded =
-            |what| matches!(what, What::Traffic(Act::Send { flows: 100 } | Act::Receive { flows: 100 }));
+        let sharded = |what| {
+            let hundred =
+                matches!(what, What::Traffic(Act::Send { flows: 100 } | Act::Receive { flows: 100 }));
+            hundred || what == What::Serve
+        };
         let has = |case: &Self| match case.who {
             Who::TunChunks => bulk(case.what),
             Who::TunShards | Who::PacketShards => sharded(case.what),

@@ -1,5 +1,5 @@
-//! What a host does for a crowd: many busy flows, one byte beside bulk senders, small writes, clients amid forged
-//! SYNs; beside the kernel's TCP.
+//! What a host does for a crowd: many busy flows, one byte beside bulk senders, small writes, many clients, and clients
+//! amid forged SYNs; beside the kernel's TCP.
 //!
 //! ```text
 //! cargo bench --bench crowd                                    # all, three rounds: some ten minutes
@@ -41,6 +41,7 @@ mod results;
 mod rounds;
 #[path = "../compare/report/section.rs"]
 mod section;
+mod serving;
 #[path = "../support/summary.rs"]
 mod summary;
 #[path = "../compare/report/text.rs"]
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         |case, length| match case {
             None => measure::check_rights().map(|()| Sample::default()),
             Some(Case { who, what: What::Traffic(act) }) => measure::run(who, act, length),
+            Some(Case { who, what: What::Serve }) => serving::run(who, length),
             Some(Case { who, what: What::Flood }) => flood::run(who, length),
         },
     )

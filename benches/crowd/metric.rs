@@ -16,7 +16,12 @@ pub(crate) enum Metric {
     Resident,
     /// The kernel's memory for TCP at the end, of both ends if both are the kernel's, in MB.
     KernelMemory,
-    /// Of round trips, or of the time to connect, in microseconds.
+    /// Connections that were served, per second.
+    PerSecond,
+    /// Processor time of the measured end's threads for each of them, what the kernel did in their system calls for both ends included, in
+    /// microseconds.
+    MicrosEach,
+    /// Of round trips, of the time to connect, or of the time to be served, in microseconds.
     MedianMicros,
     P99Micros,
     /// Clients that were connected within a second, of 100.

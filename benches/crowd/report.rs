@@ -16,6 +16,7 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
         section("crowd-flows", "Many flows", flows(results)),
         section("crowd-shards", "Two shards beside one", shards(results)),
         section("crowd-round-trip", "Round trip of one byte beside ten senders, µs", round_trip(results)),
+        section("crowd-serving", "Clients, 100 at once", serving(results)),
         section("crowd-syn-flood", "Clients amid forged SYNs", flood(results)),
         section("crowd-writes", "Small writes, Gbit/s", writes(results)),
     ];
@@ -136,6 +137,30 @@ fn writes(results: &Results) -> String {
                 ratio(case(SMALL), case(CHUNK)),
             ]);
         }
+    }
+    table.render()
+}
+
+fn serving(results: &Results) -> String {
+    let mut table = Table::new(&[
+        "who serves",
+        "connections per second",
+        "to kernel",
+        "processor time each, µs",
+        "p50, µs",
+        "p99, µs",
+        "process, MB",
+    ]);
+    for who in Who::ALL {
+        let case = Case::serve(who);
+        let rate = with_range(results.summary(&case, Metric::PerSecond));
+        if rate.is_empty() {
+            continue;
+        }
+        let ratio = with_range(results.ratio(&case, &case.kernels(), Metric::PerSecond));
+        let rest = [Metric::MicrosEach, Metric::MedianMicros, Metric::P99Micros, Metric::Resident]
+            .map(|metric| median(results.summary(&case, metric)));
+        table.row([who.label().to_owned(), rate, ratio].into_iter().chain(rest));
     }
     table.render()
 }

@@ -194,7 +194,7 @@ fn a_queue_that_hears_no_answers_finds_neighbours() {
             let stats = stack.stats();
             let neighbours = stats.device.neighbours;
             assert_eq!((neighbours.requests_sent, neighbours.waited), (1, 1), "{neighbours:?}");
-            assert_eq!(stats.handed_over, 0);
+            assert_eq!(stats.handed_over, 0, "{stats:?}");
             Ok(())
         })
     });
