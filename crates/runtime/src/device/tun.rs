@@ -5,14 +5,16 @@
 //! accepts what GRO would have built. Without offload the device carries single packets with complete
 //! checksums.
 
-use super::interface::{MAX_SKIPPED, vnet};
+use super::interface::{MAX_SKIPPED, ebpf, steering, vnet};
 use super::lending::Lending;
 use super::places::{Place, Places, WORTH};
 use super::tun_fd::TunFd;
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, InterfaceAddress, Netlink};
+use crate::sys::ebpf::load_filter;
 use crate::sys::tun as sys;
+use ackline_tcp_core::steering::Steering;
 use ipnet::IpNet;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
@@ -393,6 +395,14 @@ impl Device for Tun {
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         Ok(Box::new(Self::open_queue(self).map_err(io::Error::other)?))
+    }
+
+    /// Needs the right to load extended BPF programs (`CAP_BPF`). Without it, the kernel learns from each packet that is sent which queue its
+    /// connection has.
+    fn steer(&mut self, steering: &Steering) -> io::Result<bool> {
+        let Some(program) = ebpf::extended(&steering::program(&steering.terms())) else { return Ok(false) };
+        let fd = self.fd.get()?;
+        Ok(load_filter(&program).and_then(|program| sys::set_steering(fd, program)).is_ok())
     }
 
     fn stats(&self) -> DeviceStats {

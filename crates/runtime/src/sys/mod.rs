@@ -3,6 +3,8 @@
 
 #[cfg(feature = "tun")]
 pub(crate) mod descriptor;
+#[cfg(feature = "tun")]
+pub(crate) mod ebpf;
 #[cfg(any(feature = "af-packet", feature = "netns", feature = "raw"))]
 pub(crate) mod filter;
 #[cfg(feature = "netns")]

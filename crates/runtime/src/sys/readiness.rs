@@ -1,6 +1,8 @@
 //! Registering descriptors with tokio.
 
-use rustix::fd::{BorrowedFd, OwnedFd};
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket", feature = "raw"))]
+use rustix::fd::BorrowedFd;
+use rustix::fd::OwnedFd;
 use std::io;
 use std::os::fd::AsRawFd;
 use tokio::io::Interest;
@@ -32,6 +34,7 @@ pub(crate) fn register<F: OwnsFd>(fd: F, interest: Interest) -> io::Result<Async
 }
 
 /// The descriptor, for calls of rustix.
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket", feature = "raw"))]
 pub(crate) fn borrow<F: OwnsFd>(fd: &F) -> BorrowedFd<'_> {
     // SAFETY: `OwnsFd` promises that it is open as long as `fd` lives.
     unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) }

@@ -1,6 +1,6 @@
 //! The ioctls of `/dev/net/tun`.
 
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd as _, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{self, IntegerSetter, Setter, Updater};
@@ -108,4 +108,11 @@ pub(crate) fn set_offload(fd: impl AsFd, features: c_uint) -> Result<(), Errno> 
             IntegerSetter::<{ libc::TUNSETOFFLOAD as ioctl::Opcode }>::new_usize(features as usize),
         )
     }
+}
+
+/// Lets `program` choose the queue of each packet: an extended BPF program for socket filters.
+pub(crate) fn set_steering(fd: impl AsFd, program: impl AsFd) -> Result<(), Errno> {
+    let program = program.as_fd().as_raw_fd();
+    // SAFETY: TUNSETSTEERINGEBPF reads one `int` through the pointer, which `Setter` owns through the call, and takes its own reference to the program.
+    unsafe { ioctl::ioctl(fd, Setter::<{ libc::TUNSETSTEERINGEBPF as ioctl::Opcode }, c_int>::new(program)) }
 }

@@ -1,19 +1,22 @@
-//! Classic BPF programs for packet sockets, put together from blocks: socket(7), `SO_ATTACH_FILTER`.
+//! Classic BPF programs, put together from blocks: socket(7), `SO_ATTACH_FILTER`.
 //!
 //! A block goes on behind its end, or decides with [`KEEP`] or [`DROP`].
 
-use crate::sys::filter::Instruction;
-use libc::{
-    BPF_ABS, BPF_JA, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, SKF_AD_OFF, SKF_AD_VLAN_TAG,
-    SKF_AD_VLAN_TAG_PRESENT,
-};
+use libc::sock_filter as Instruction;
+use libc::{BPF_ABS, BPF_JA, BPF_JMP, BPF_K, BPF_LD};
+#[cfg(any(feature = "af-packet", feature = "raw"))]
+use libc::{BPF_JEQ, BPF_JSET, BPF_RET, BPF_W, SKF_AD_OFF, SKF_AD_VLAN_TAG, SKF_AD_VLAN_TAG_PRESENT};
+#[cfg(any(feature = "af-packet", feature = "raw"))]
 use std::net::Ipv6Addr;
 
+#[cfg(any(feature = "af-packet", feature = "raw"))]
 /// Refuses the frame.
 pub(in crate::device) const DROP: Instruction = statement(BPF_RET | BPF_K, 0);
+#[cfg(any(feature = "af-packet", feature = "raw"))]
 /// Accepts all of the frame.
 pub(in crate::device) const KEEP: Instruction = statement(BPF_RET | BPF_K, u32::MAX);
 
+#[cfg(any(feature = "af-packet", feature = "raw"))]
 /// Drops frames with the tag of a VLAN, which belong to another network. The kernel strips the tag before the program runs.
 pub(in crate::device) fn own_vlan() -> Vec<Instruction> {
     vec![
@@ -26,6 +29,7 @@ pub(in crate::device) fn own_vlan() -> Vec<Instruction> {
     ]
 }
 
+#[cfg(any(feature = "af-packet", feature = "raw"))]
 /// Runs `block` if the 16 bytes at this offset are `address`. The accumulator is lost.
 pub(in crate::device) fn v6_address(at: u32, address: Ipv6Addr, block: &[Instruction]) -> Vec<Instruction> {
     let bits = address.to_bits();
@@ -37,6 +41,7 @@ pub(in crate::device) fn v6_address(at: u32, address: Ipv6Addr, block: &[Instruc
     equal
 }
 
+#[cfg(any(feature = "af-packet", feature = "raw"))]
 /// Continues if the accumulator is one of a few values; otherwise drops the frame.
 pub(in crate::device) fn one_of(values: &[u32]) -> Vec<Instruction> {
     let left = |index: usize| (values.len() - index) as u8;
@@ -55,6 +60,7 @@ pub(in crate::device) fn load(size: u32, at: u32) -> Instruction {
     statement(BPF_LD | size | BPF_ABS, at)
 }
 
+#[cfg(any(feature = "af-packet", feature = "raw"))]
 /// Offset at which the kernel provides metadata about the frame.
 pub(in crate::device) const fn ancillary(what: i32) -> u32 {
     (SKF_AD_OFF + what) as u32

@@ -1,8 +1,10 @@
 //! What devices on Linux share: a descriptor watched by tokio, an interface's state, frames of a packet socket and the programs
 //! that select them, and the virtio header.
 
-#[cfg(any(feature = "af-packet", feature = "raw"))]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
 pub(super) mod bpf;
+#[cfg(feature = "tun")]
+pub(super) mod ebpf;
 #[cfg(any(feature = "af-packet", feature = "raw"))]
 pub(super) mod frames;
 mod gate;
@@ -11,6 +13,8 @@ pub(super) mod link;
 pub(super) mod ready_fd;
 #[cfg(any(feature = "af-packet", feature = "frame-socket", feature = "raw"))]
 pub(super) mod room;
+#[cfg(any(feature = "tun", feature = "af-packet"))]
+pub(super) mod steering;
 #[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
 pub(super) mod vnet;
 
