@@ -63,6 +63,8 @@ pub(crate) enum Link {
     Tun,
     /// A TUN device that carries single packets with complete checksums.
     TunPlain,
+    /// The same, read and written through io_uring.
+    TunUring,
     /// A packet socket on one of a pair of virtual Ethernet interfaces, with super-packets and checksum offload.
     Packet,
     /// The same, sending single packets with complete checksums.
@@ -100,6 +102,11 @@ pub(crate) const PLAIN_FEWER_ACKS: Contestant = contestant(
     Who::Ackline(Some(FEWER_ACKS)),
     Link::TunPlain,
 );
+
+pub(crate) const LOOP_URING: Contestant =
+    contestant("loop-uring", "loop, plain TUN, io_uring", Who::Loop, Link::TunUring);
+pub(crate) const URING: Contestant =
+    contestant("ackline-uring", "ackline, plain TUN, io_uring", Who::Ackline(None), Link::TunUring);
 
 pub(crate) const LOOP_PACKET: Contestant =
     contestant("loop-packet", "loop, AF_PACKET", Who::Loop, Link::Packet);
@@ -249,7 +256,11 @@ impl Case {
         let with_default_cc = [KERNEL_DEFAULT_CC, LOOP_TUN_DEFAULT_CC, TUN_DEFAULT_CC];
         let observed = [TUN_CAPTURED, TUN_CAPTURED_SPLIT, TUN_TRACED, TUN_CAPTURED_AND_TRACED];
         let programs = [TUN_COPIES, TUN_WORKERS, TUN_WORKERS_COPIES];
-        let contestants = || CONTESTANTS.into_iter().chain(with_default_cc).chain(observed).chain(programs);
+        let rings = [LOOP_URING, URING];
+        let contestants = || {
+            let others = with_default_cc.into_iter().chain(observed).chain(programs).chain(rings);
+            CONTESTANTS.into_iter().chain(others)
+        };
         let cases = Act::ALL
             .into_iter()
             .flat_map(|act| contestants().map(move |contestant| Self { contestant, act }));
@@ -269,6 +280,9 @@ impl Case {
         match (who, self.act) {
             // With the same at both ends, a direction is like the other.
             (Who::Kernel, Act::Receive { .. }) => false,
+            (_, act) if link == Link::TunUring => {
+                matches!(act, Act::Send { flows: 1 } | Act::Receive { flows: 1 })
+            }
             (_, act) if link == Link::PacketPlain => matches!(act, Act::Send { .. } | Act::Receive { .. }),
             (Who::Ackline(Some(_)), act) => matches!(act, Act::Receive { .. }),
             (Who::Observed(_), act) => matches!(act, Act::Send { flows: 1 } | Act::Receive { flows: 1 }),

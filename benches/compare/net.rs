@@ -2,6 +2,7 @@
 
 use crate::case::{Act, Case, Contestant, Link, Who};
 use crate::ends::gvisor::Program;
+use crate::ends::uring::Uring;
 pub(crate) use crate::ground::{HERE, PEER, PORT, PREFIX, gain_rights};
 use crate::ground::{HERE_VETH, Outcome, namespace, packet, set_up, tun, with_kernel, without_stack};
 use ackline_runtime::device::Device;
@@ -35,6 +36,7 @@ impl Net {
             _ if who == Who::Gvisor => Here::Program(program(&peer, link, act)?),
             Link::Tun => Here::Device(Box::new(tun(&peer, |config| config)?)),
             Link::TunPlain => Here::Device(Box::new(tun(&peer, TunConfig::plain)?)),
+            Link::TunUring => Here::Device(Box::new(Uring::new(tun(&peer, TunConfig::plain)?)?)),
             Link::Veth => Here::Kernel(with_kernel(&peer)?),
             Link::Packet => Here::Device(Box::new(packet(&peer, |config| config)?.0)),
             Link::PacketPlain => Here::Device(Box::new(packet(&peer, AfPacketConfig::plain)?.0)),

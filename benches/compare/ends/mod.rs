@@ -9,6 +9,7 @@ pub(crate) mod bare;
 pub(crate) mod gvisor;
 pub(crate) mod kernel;
 pub(crate) mod smoltcp;
+pub(crate) mod uring;
 pub(crate) mod watch;
 
 use crate::results::Metric;

@@ -43,6 +43,7 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
         section("targets", "Targets", targets::table(results)),
         section("bulk", "Bulk data, Gbit/s: median (range)", tables::bulk(results)),
         section("cpu", "Processor seconds per 10^9 bytes", tables::cpu(results)),
+        section("io-uring", "io_uring beside read and write", tables::rings(results)),
         section("programs", "A runtime with two worker threads", tables::programs(results)),
         section("default-cc", "The kernel's congestion control", tables::system_cc(results)),
         section("captures", "Captures and traces", tables::captures(results)),

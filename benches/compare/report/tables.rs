@@ -2,10 +2,10 @@
 
 use super::text::{Table, median, with_range};
 use crate::case::{
-    Act, CONTESTANTS, Case, FEWER_ACKS, GVISOR_PACKET, GVISOR_PLAIN, KERNEL, KERNEL_DEFAULT_CC, LOOP_TUN,
-    LOOP_TUN_DEFAULT_CC, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_CAPTURED,
+    Act, CONTESTANTS, Case, FEWER_ACKS, GVISOR_PACKET, GVISOR_PLAIN, KERNEL, KERNEL_DEFAULT_CC, LOOP_PLAIN,
+    LOOP_TUN, LOOP_TUN_DEFAULT_CC, LOOP_URING, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_CAPTURED,
     TUN_CAPTURED_AND_TRACED, TUN_CAPTURED_SPLIT, TUN_COPIES, TUN_DEFAULT_CC, TUN_TRACED, TUN_WORKERS,
-    TUN_WORKERS_COPIES, Wait,
+    TUN_WORKERS_COPIES, URING, Wait,
 };
 use crate::results::{Metric, Results, Setting, Summary};
 
@@ -90,6 +90,25 @@ pub(super) fn cpu(results: &Results) -> String {
                 median(results.summary(&Case { contestant, act: many }, Metric::CpuBoth)),
             ];
             some_row(&mut table, &format!("{}: {word}", contestant.label), cells);
+        }
+    }
+    table.render()
+}
+
+/// What io_uring is worth.
+pub(super) fn rings(results: &Results) -> String {
+    let mut table =
+        Table::new(&["plain TUN, one flow", "read and write", "io_uring", "ratio", "processor time, ratio"]);
+    for (who, without, with) in [("loop", LOOP_PLAIN, LOOP_URING), ("ackline", PLAIN, URING)] {
+        for (word, act) in [("sends", SEND), ("receives", RECEIVE)] {
+            let (without, with) = (Case { contestant: without, act }, Case { contestant: with, act });
+            if results.summary(&with, Metric::GbitPerSecond).is_none() {
+                continue;
+            }
+            let rate = |case| with_range(results.summary(case, Metric::GbitPerSecond));
+            let ratio = |metric| with_range(results.ratio(&with, &without, metric));
+            let cells = [rate(&without), rate(&with), ratio(Metric::GbitPerSecond), ratio(Metric::CpuHere)];
+            some_row(&mut table, &format!("{who} {word}, Gbit/s"), cells);
         }
     }
     table.render()
