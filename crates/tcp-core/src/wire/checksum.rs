@@ -62,6 +62,12 @@ impl Accumulator {
         self.sum += u64::from(field.to_be());
     }
 
+    /// Adds a 32-bit field.
+    pub(super) fn add_u32(&mut self, field: u32) {
+        debug_assert!(!self.odd, "a field at an odd position");
+        self.sum += u64::from(field.to_be());
+    }
+
     /// The ones' complement sum itself, as a number in network order.
     #[must_use]
     pub fn sum(self) -> u16 {
