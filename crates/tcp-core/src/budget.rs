@@ -167,6 +167,9 @@ impl Budget {
 
     /// The same as [`allowance`](Self::allowance), for settings that bound buffers.
     pub(crate) fn grant_to(&self, capacity: usize) -> Grant {
+        if !self.is_under_pressure() && self.pressure.saturating_sub(self.used()) >= 1 << LARGEST {
+            return Grant::UNLIMITED;
+        }
         Grant::up_to(self.allowance(capacity))
     }
 

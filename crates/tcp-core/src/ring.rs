@@ -175,7 +175,28 @@ impl ByteRing {
 
     /// Appends as much of `data` as fits to the readable part, and returns the number of bytes. The readable
     /// part does not grow past `limit`. Overwrites bytes written ahead; a receiver uses it for in-order data.
+    #[inline]
     pub(crate) fn push_slice(&mut self, data: &[u8], limit: usize) -> usize {
+        // Usually it fits behind what is there, in one piece.
+        if let Store::Memory(memory) = &mut self.store
+            && self.ahead == 0
+        {
+            let (end, capacity) = (self.len as usize + data.len(), memory.len());
+            let at = (self.head as usize + self.len as usize) & capacity.wrapping_sub(1);
+            if end <= capacity.min(limit)
+                && let Some(place) = memory.get_mut(at..at + data.len())
+            {
+                place.copy_from_slice(data);
+                self.len = end as u32;
+                return data.len();
+            }
+        }
+        self.push_elsewhere(data, limit)
+    }
+
+    /// [`push_slice`](Self::push_slice) into a ring that has to grow, wraps, or has or draws other bytes there.
+    #[inline(never)]
+    fn push_elsewhere(&mut self, data: &[u8], limit: usize) -> usize {
         let stored = self.write_at(0, data, limit);
         self.commit(stored);
         stored
@@ -232,6 +253,16 @@ impl ByteRing {
         let (at, first) = (self.index(start), room.min(self.until_wrap(start)));
         let (front, back) = self.memory_mut().split_at_mut(at);
         [&mut back[..first], &mut front[..room - first]]
+    }
+
+    /// The free memory after the readable part, in order, for a writer that may [commit](ByteRing::commit) what it has written
+    /// there; none if bytes were written ahead, or the ring is drawn.
+    #[must_use]
+    pub(crate) fn free_slices(&mut self) -> [&mut [u8]; 2] {
+        if self.ahead > 0 || matches!(self.store, Store::Drawn(_)) {
+            return [&mut [], &mut []];
+        }
+        self.writable_slices(MAX_CAPACITY)
     }
 
     /// Makes the next `n` bytes past the readable part readable: bytes written in place, or written ahead and

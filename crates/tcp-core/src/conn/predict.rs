@@ -30,6 +30,12 @@ impl Connection {
         self.predicts(now, seg).then(|| self.rcv.window())
     }
 
+    /// Free memory for the data of such a run.
+    #[inline]
+    pub(crate) fn room_for_run(&mut self, seg: &TcpSegment<'_>) -> [&mut [u8]; 2] {
+        self.rcv.room_for_run(seg.payload.len())
+    }
+
     /// True if there is memory for a run of so many bytes.
     pub(crate) fn has_memory(&self, ctx: &Ctx<'_>, bytes: u32) -> bool {
         self.rcv.has_memory(ctx, bytes)
@@ -64,6 +70,7 @@ impl Connection {
         }
         true
     }
+
     /// What the header of a predicted segment tells.
     #[inline]
     fn take_predicted_header(&mut self, ctx: &Ctx<'_>, seg: &TcpSegment<'_>) {

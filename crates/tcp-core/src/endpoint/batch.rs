@@ -57,7 +57,8 @@ impl Endpoint {
         let slot = self.slots.slot_mut(index)?;
         let id = slot.id(index);
         let conn = slot.conn.as_deref_mut()?;
-        let run = leader.gather(packets, conn.predicts_run(now, segment)?);
+        let most = conn.predicts_run(now, segment)?;
+        let run = leader.gather(packets, most, conn.room_for_run(segment));
         if run.segments() < 2 {
             return None;
         }

@@ -31,6 +31,10 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+/// Packets of a run whose headers are written before the first of them leaves. A device copies headers with wide loads, which wait until
+/// all that was written before them is in the cache, copies of earlier packets included; so headers are written some packets ahead.
+pub(super) const HEADERS_AHEAD: usize = 8;
+
 /// What is held back while applications run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Kept {
@@ -83,8 +87,8 @@ pub(super) struct Egress {
     pub(super) asked_for: Option<Instant>,
     /// Buffer for headers.
     pub(super) header: HeaderBuf,
-    /// Buffer for the headers of one packet of a run.
-    pub(super) segment_header: HeaderBuf,
+    /// Buffers for the headers of the next packets of a run.
+    pub(super) segment_headers: [HeaderBuf; HEADERS_AHEAD],
 }
 
 impl Egress {
@@ -109,7 +113,7 @@ impl Egress {
             not_before: None,
             asked_for: None,
             header: HeaderBuf::new(),
-            segment_header: HeaderBuf::new(),
+            segment_headers: [const { HeaderBuf::new() }; HEADERS_AHEAD],
         }
     }
 
@@ -192,6 +196,11 @@ impl Egress {
     /// True if the packet that the device refused is the connection's.
     pub(super) fn holds(&self, conn: ConnId) -> bool {
         self.held.is_some_and(|held| held.conn == Some(conn))
+    }
+
+    /// True if a packet is queued, or one without a connection waits.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.queued > 0 || !self.strays.is_empty()
     }
 
     /// True if nothing is queued or on the wire: every request is admitted.

@@ -83,26 +83,37 @@ impl Endpoint {
         self.charge_tables(now);
         if self.observe.budget.shortage() > 0 {
             self.free_memory(now);
+            self.rare_tables = self.count_rare_tables();
             self.charge_tables(now);
             self.observe.budget.forget_refusals();
         }
     }
 
-    /// Bytes that belong to no connection.
-    pub(super) fn tables(&self) -> usize {
-        let descriptors = self.egress.queued * size_of::<Descriptor>();
-        self.syn_cache.memory()
-            + self.held_syns.memory()
+    /// Bytes that belong to no connection. Those that change only while the endpoint is [unsettled](Self::unsettled) have been
+    /// counted.
+    fn tables(&self) -> usize {
+        self.rare_tables
             + self.time_wait.memory()
             + self.paths.memory()
             + self.fast_opens.memory()
             + self.wheel.memory()
+            + self.egress.strays.memory()
+            + self.observe.budget.spare.memory()
+            + self.egress.queued * size_of::<Descriptor>()
+    }
+
+    /// Bytes that belong to no connection, nor change with one.
+    pub(super) fn count_rare_tables(&self) -> usize {
+        self.syn_cache.memory()
+            + self.held_syns.memory()
             + self.udp.memory()
             + self.packets.memory()
             + self.reassembly.memory()
-            + self.egress.strays.memory()
-            + self.observe.budget.spare.memory()
-            + descriptors
+    }
+
+    /// True if the account says what belongs to no connection.
+    pub(super) fn tables_are_settled(&self) -> bool {
+        self.rare_tables == self.count_rare_tables() && self.tables() as u64 == self.observe.budget.tables()
     }
 
     /// Charges what belongs to no connection.

@@ -163,6 +163,8 @@ pub struct Endpoint {
     touched: Vec<u32>,
     /// Something has happened that touches no connection, and may have changed what the tables hold.
     unsettled: bool,
+    /// Bytes of the tables that do not change with a connection.
+    rare_tables: usize,
     /// Whom to look at next if memory is short.
     hand: Hand,
     /// What streams are made of.
@@ -241,6 +243,7 @@ impl Endpoint {
             events: VecDeque::new(),
             touched: Vec::new(),
             unsettled: true,
+            rare_tables: 0,
             hand: Hand::default(),
             pattern: None,
             now: Instant::ZERO,
@@ -392,8 +395,9 @@ impl Endpoint {
         emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<TxReport, E> {
         self.now = self.now.max(now);
-        self.unsettled = true;
+        self.unsettled |= self.egress.has_waiting();
         let report = self.transmit_all(now, budget, emit);
+        self.unsettled |= self.egress.has_waiting();
         if self.observe.tracer.is_some() {
             self.trace_blocked(now);
         }

@@ -61,14 +61,16 @@ impl Endpoint {
     /// Settles every touched connection, and the account of memory.
     #[inline]
     pub(super) fn settle(&mut self, now: Instant) {
-        if !self.touched.is_empty() || core::mem::take(&mut self.unsettled) || self.is_short() {
+        if !self.touched.is_empty() || self.unsettled || self.is_short() {
             self.settle_all(now);
         }
-        debug_assert_eq!(self.tables() as u64, self.observe.budget.tables(), "what tables hold is settled");
+        debug_assert!(self.tables_are_settled(), "what tables hold is settled");
     }
 
     fn settle_all(&mut self, now: Instant) {
-        self.unsettled = false;
+        if core::mem::take(&mut self.unsettled) {
+            self.rare_tables = self.count_rare_tables();
+        }
         if !self.touched.is_empty() {
             // Settling a connection never touches another one; the list is put back to keep its allocation.
             let mut touched = core::mem::take(&mut self.touched);

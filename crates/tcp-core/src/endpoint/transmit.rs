@@ -14,7 +14,7 @@
 //! one, and split on the way.
 
 use super::Endpoint;
-use super::egress::{Egress, Kept};
+use super::egress::{Egress, HEADERS_AHEAD, Kept};
 use super::slots::Flags;
 use crate::config::EndpointConfig;
 use crate::conn::Connection;
@@ -149,7 +149,7 @@ impl Endpoint {
     ) -> Result<SendOutcome, E> {
         let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(SendOutcome::Void) };
         conn.gather(plan);
-        let Egress { header, segment_header, serial, held, accounts, .. } = &mut self.egress;
+        let Egress { header, segment_headers, serial, held, accounts, .. } = &mut self.egress;
         let (mut packets, mut bytes, mut taken, mut refused) = (0, 0, 0, None);
         let mut offer =
             |fields: Option<&TcpHeader<'static>>, header: &[u8], checksum, payload: Payload<'_>| {
@@ -188,10 +188,25 @@ impl Endpoint {
             let built = conn.build(now, &self.config, plan, TxChecksumMode::Omit, header);
             built.and_then(|built| {
                 let mode = self.config.tx_checksum;
-                let mut segments = gso::split(header.as_slice(), conn.payload(plan).into(), size, mode)?;
-                while let Some((emitted, payload)) = segments.next_into(segment_header)
-                    && offer(None, segment_header.as_slice(), emitted.checksum, payload)
-                {}
+                let mut payload = Payload::from(conn.payload(plan));
+                let mut segments = gso::split(header.as_slice(), payload, size, mode)?;
+                let checksum = segments.checksum();
+                for turn in 0.. {
+                    let Some(headers) = segment_headers.get_mut(turn % HEADERS_AHEAD) else { break };
+                    // The first turns only write headers.
+                    if turn >= HEADERS_AHEAD
+                        && (headers.is_empty()
+                            || !offer(
+                                None,
+                                headers.as_slice(),
+                                checksum,
+                                payload.split_to(size.get().into()),
+                            ))
+                    {
+                        break;
+                    }
+                    segments.next_headers(headers);
+                }
                 Ok(built)
             })
         };

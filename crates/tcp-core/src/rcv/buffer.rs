@@ -206,6 +206,15 @@ impl RecvBuffer {
         }
     }
 
+    /// Free memory into which data in order may be written in place, in packets of up to `len` bytes, before it is
+    /// [committed](Self::commit); none if it does not belong into a ring.
+    pub(super) fn free_slices(&mut self, len: usize) -> [&mut [u8]; 2] {
+        match &mut self.store {
+            Store::Ring(ring) if len < BULK => ring.free_slices(),
+            _ => [&mut [], &mut []],
+        }
+    }
+
     /// Writes `data` at `offset` bytes past the readable ones, without making it readable.
     pub(super) fn write_at(&mut self, offset: usize, data: &[u8]) {
         let stored = self.ring_mut().write_at(offset, data, MAX_CAPACITY);

@@ -155,6 +155,13 @@ impl Receiver {
         total <= capacity || total <= ctx.budget.allowance(capacity)
     }
 
+    /// Free memory for the data of a [run](Run) of segments with up to `len` bytes each, from RCV.NXT on. What is written there counts only
+    /// if [`on_run`](Self::on_run) is told of it.
+    #[inline]
+    pub(crate) fn room_for_run(&mut self, len: usize) -> [&mut [u8]; 2] {
+        self.buf.free_slices(len)
+    }
+
     /// Segments arrived together, each of which is [expected](Self::expects) when those before it have been taken, and for which there is
     /// [memory](Self::has_memory). `first` is the first of them. The result is that of [`on_expected`](Self::on_expected) for each.
     pub(crate) fn on_run(
@@ -173,20 +180,37 @@ impl Receiver {
         ctx.counters.tcp_hp_hits += u64::from(segments);
         // If the core demands an ACK for one of the segments, it matters for which.
         let left = self.window().saturating_sub(bytes);
+        let mut stored = run.stored();
         if left >= self.window.quota(u32::from(self.rmss)) && self.acks.takes_runs() {
-            for (payload, _) in run.segments_data() {
-                self.append(ctx, config, &payload);
+            if stored == bytes {
+                self.buf.commit(bytes as usize);
+            } else {
+                for (payload, _) in run.segments_data() {
+                    self.put(ctx, config, &payload, &mut stored);
+                }
             }
             let merged = Incoming { segments, psh: run.psh(), ..*first };
             self.take_in_order(ctx, config, &merged, bytes, segments);
         } else {
             for (payload, psh) in run.segments_data() {
-                self.append(ctx, config, &payload);
+                self.put(ctx, config, &payload, &mut stored);
                 let seg = Incoming { seq: self.rcv_nxt, payload, psh, ..*first };
                 self.take_in_order(ctx, config, &seg, payload.len() as u32, 1);
             }
         }
         DataOutcome { readable: true, fin: false }
+    }
+
+    /// Stores the next data in order; of the first `stored` bytes, which lie in their place, makes it readable.
+    fn put(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, payload: &Payload<'_>, stored: &mut u32) {
+        let len = payload.len();
+        match stored.checked_sub(len as u32) {
+            Some(rest) => {
+                self.buf.commit(len);
+                *stored = rest;
+            }
+            None => self.append(ctx, config, payload),
+        }
     }
 
     /// Stores the next data in order.

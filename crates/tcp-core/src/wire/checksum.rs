@@ -39,20 +39,31 @@ impl Accumulator {
 
     /// Adds a string of octets of any length.
     pub fn add(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() {
-            return;
+        if !bytes.is_empty() {
+            self.add_sum(sum_words(bytes), bytes.len());
         }
-        let sum = sum_words(bytes);
-        if self.odd {
-            self.sum += u64::from(fold(sum).swap_bytes());
-        } else {
-            self.sum += (sum & 0xffff_ffff) + (sum >> 32);
-        }
-        self.odd ^= bytes.len() % 2 == 1;
+    }
+
+    /// Adds a string of octets while it is copied to `to`, which has its length.
+    pub(super) fn add_copied(&mut self, bytes: &[u8], to: &mut [u8]) {
+        self.add_sum(copy_words(bytes, to), bytes.len());
+    }
+
+    /// Adds the sum of the words of a string of `len` octets.
+    fn add_sum(&mut self, sum: u64, len: usize) {
+        self.sum +=
+            if self.odd { u64::from(fold(sum).swap_bytes()) } else { (sum & 0xffff_ffff) + (sum >> 32) };
+        self.odd ^= len % 2 == 1;
     }
 
     /// Adds a 16-bit field.
     pub fn add_u16(&mut self, field: u16) {
+        debug_assert!(!self.odd, "a field at an odd position");
+        self.sum += u64::from(field.to_be());
+    }
+
+    /// Adds a 32-bit field.
+    pub(super) fn add_u32(&mut self, field: u32) {
         debug_assert!(!self.odd, "a field at an odd position");
         self.sum += u64::from(field.to_be());
     }
@@ -114,43 +125,75 @@ fn sum_16(bytes: [u8; 16]) -> u64 {
     words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum()
 }
 
-/// 64 bits to 16, with end-around carry.
+/// 64 bits to 16, with end-around carry: a number and itself with its halves exchanged add up to the sum of the halves, and its carry,
+/// in the upper half.
 const fn fold(sum: u64) -> u16 {
-    let sum = (sum & 0xffff_ffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    sum as u16
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
-/// The sum of the 32-bit words of whole blocks, in native order.
+/// Strings from this length on are worth vectors, in octets. Headers are shorter.
+const LONG: usize = 64;
+
+/// The sum of 32-bit words of which two are read at once, in native order.
 ///
-/// Two words are read at once. One sum is that of both together, which overflows; the other one is that of the upper words alone,
-/// which does not below 2^32 blocks. The lower words are what is left of the first without the second. That takes two additions
-/// and a shift for two words. The loop has no lanes of its own, for only then do compilers make vectors of it.
-fn sum_blocks(blocks: &[[u8; 64]]) -> u64 {
-    let (pairs, _) = blocks.as_flattened().as_chunks::<8>();
-    let (mut both, mut upper) = (0u64, 0u64);
-    for pair in pairs {
-        let pair = u64::from_ne_bytes(*pair);
-        both = both.wrapping_add(pair);
-        upper += pair >> 32;
+/// One sum is that of both together, which overflows; the other one is that of the upper words alone, which does not below 2^32 pairs. The
+/// lower words are what is left of the first without the second. That takes two additions and a shift for two words. The loops
+/// have no lanes of their own, for only then do compilers make vectors of them.
+#[derive(Default)]
+struct PairSum {
+    both: u64,
+    upper: u64,
+}
+
+impl PairSum {
+    #[inline(always)]
+    fn add(&mut self, pair: [u8; 8]) {
+        let pair = u64::from_ne_bytes(pair);
+        self.both = self.both.wrapping_add(pair);
+        self.upper += pair >> 32;
     }
-    both.wrapping_sub(upper << 32) + upper
+
+    const fn sum(self) -> u64 {
+        self.both.wrapping_sub(self.upper << 32) + self.upper
+    }
 }
 
 /// The sum of 32-bit words in native order; the last word is padded with zeros.
 fn sum_words(bytes: &[u8]) -> u64 {
-    let (blocks, rest) = bytes.as_chunks::<64>();
-    // A header has no whole block, and need not pay for the lanes.
-    let mut sum = if blocks.is_empty() { 0 } else { sum_blocks(blocks) };
-    let (words, rest) = rest.as_chunks::<4>();
-    for word in words {
-        sum += u64::from(u32::from_ne_bytes(*word));
+    if bytes.len() < LONG {
+        return sum_short(bytes);
     }
-    let mut last = [0; 4];
-    for (to, from) in last.iter_mut().zip(rest) {
-        *to = *from;
+    let (pairs, rest) = bytes.as_chunks();
+    let mut sum = PairSum::default();
+    for pair in pairs {
+        sum.add(*pair);
     }
-    sum + u64::from(u32::from_ne_bytes(last))
+    sum.sum() + sum_short(rest)
+}
+
+/// [`sum_words`] of a string that is copied to one of the same length, so that each octet is read once.
+fn copy_words(bytes: &[u8], to: &mut [u8]) -> u64 {
+    let ((pairs, rest), (target, target_rest)) = (bytes.as_chunks(), to.as_chunks_mut());
+    let mut sum = PairSum::default();
+    for (pair, target) in pairs.iter().zip(target) {
+        *target = *pair;
+        sum.add(*pair);
+    }
+    target_rest.copy_from_slice(rest);
+    sum.sum() + sum_short(rest)
+}
+
+/// [`sum_words`], word by word.
+fn sum_short(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut sum = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
+    if !rest.is_empty() {
+        let mut last = [0; 4];
+        for (to, from) in last.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        sum += u64::from(u32::from_ne_bytes(last));
+    }
+    sum
 }

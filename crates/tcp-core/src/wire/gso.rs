@@ -17,16 +17,22 @@ use core::num::NonZeroU16;
 /// `Iterator`, because all items use the same buffer.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
-    headers: SegmentHeaders<'a>,
+    headers: SegmentHeaders,
     /// The rest of the payload.
     payload: Payload<'a>,
     mode: TxChecksumMode,
+    /// Sum over the pseudo-header without the length, and, for complete checksums, over the TCP header without sequence
+    /// number, flags and checksum: what all packets have in common.
+    common_sum: Accumulator,
 }
 
 /// Their headers alone, without checksums of TCP; created by [`split_headers`].
 #[derive(Clone, Debug)]
-pub struct SegmentHeaders<'a> {
-    headers: &'a [u8],
+pub struct SegmentHeaders {
+    /// Those of the super-packet, which are copied for each packet.
+    template: [u8; HeaderBuf::CAPACITY],
+    /// Octets of them.
+    len: usize,
     /// Octets of the rest of the payload.
     left: usize,
     segment_size: usize,
@@ -34,6 +40,8 @@ pub struct SegmentHeaders<'a> {
     /// Length of the IP header including options or extension headers.
     ip_len: usize,
     flags: TcpFlags,
+    /// The data offset, in its place beside the flags.
+    offset: u16,
     seq: u32,
     identification: u16,
     /// Sum over the IPv4 header without total length, identification and checksum, the only fields that
@@ -57,7 +65,9 @@ pub fn split<'a>(
     segment_size: NonZeroU16,
     mode: TxChecksumMode,
 ) -> Result<Segments<'a>, EmitError> {
-    Ok(Segments { headers: split_headers(headers, payload.len(), segment_size)?, payload, mode })
+    let headers = split_headers(headers, payload.len(), segment_size)?;
+    let common_sum = headers.common_sum(mode).ok_or(EmitError::BadHeaders)?;
+    Ok(Segments { headers, payload, mode, common_sum })
 }
 
 /// Prepares to [`split`] a received packet, at its segment size and by its own headers; one without a segment size stays one packet.
@@ -121,7 +131,7 @@ pub fn split_headers(
     headers: &[u8],
     payload_len: usize,
     segment_size: NonZeroU16,
-) -> Result<SegmentHeaders<'_>, EmitError> {
+) -> Result<SegmentHeaders, EmitError> {
     let IpHeader { version, protocol, len: ip_len, identification, .. } = IpHeader::read(headers)?;
     let transport = headers.get(ip_len..).ok_or(EmitError::BadHeaders)?;
     let fixed: &[u8; tcp::HEADER_LEN] = transport.first_chunk().ok_or(EmitError::BadHeaders)?;
@@ -134,7 +144,7 @@ pub fn split_headers(
     {
         return Err(EmitError::BadHeaders);
     }
-    let flags = TcpFlags::from_bits(u16::from_be_bytes([fixed[12], fixed[13]]));
+    let flags = TcpFlags::from_bits(be16::<12>(fixed));
     let mut ip_sum = Accumulator::new();
     if version == IpVersion::V4 {
         for part in [0..2, 6..10, 12..ip_len] {
@@ -151,13 +161,18 @@ pub fn split_headers(
     if longest > limit {
         return Err(EmitError::TooLong);
     }
+    let mut template = [0; HeaderBuf::CAPACITY];
+    let (own, _) = template.split_at_mut_checked(headers.len()).ok_or(EmitError::BadHeaders)?;
+    own.copy_from_slice(headers);
     Ok(SegmentHeaders {
-        headers,
+        template,
+        len: headers.len(),
         left: payload_len,
         segment_size,
         version,
         ip_len,
         flags,
+        offset: be16::<12>(fixed) & 0xfe00,
         seq: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
         identification,
         ip_sum,
@@ -176,30 +191,57 @@ impl<'a> Segments<'a> {
     /// Writes the headers of the next packet into `buf` and returns its payload and what remains to be done
     /// for its checksum; `None` after the last one.
     pub fn next_into(&mut self, buf: &mut HeaderBuf) -> Option<(Emitted, Payload<'a>)> {
-        let length = self.headers.next_into(buf)?;
+        let mut rest = self.payload;
+        let length = self.next_headers(buf)?;
+        Some((Emitted { header_len: self.headers.len, checksum: self.checksum() }, rest.split_to(length)))
+    }
+
+    /// Writes the headers of the next packet into `buf`, which is empty after the last one. Returns the octets of its payload.
+    pub(crate) fn next_headers(&mut self, buf: &mut HeaderBuf) -> Option<usize> {
+        let Next { data: length, seq, offset_and_flags } = self.headers.next(buf)?;
         let data = self.payload.split_to(length);
-        let (header_len, tcp_at) = (buf.len, self.headers.ip_len);
-        let pseudo = self.headers.pseudo_header(header_len - tcp_at + length)?;
-        let (field, checksum) = match self.mode {
+        let tcp_at = self.headers.ip_len;
+        let mut sum = self.common_sum;
+        // It is in 16 bits: `split_headers` has checked the length of the packets.
+        sum.add_u16((self.headers.len - tcp_at + length) as u16);
+        let field = match self.mode {
             TxChecksumMode::Complete => {
-                let mut sum = pseudo;
-                sum.add(buf.bytes.get(tcp_at..header_len)?);
+                // Not read from the header: what was just written in pieces is not there yet for a wide load.
+                sum.add_u32(seq);
+                sum.add_u16(offset_and_flags);
                 for slice in data.slices() {
                     sum.add(slice);
                 }
-                (sum.checksum(), TxChecksum::Complete)
+                sum.checksum()
             }
-            TxChecksumMode::Partial => {
-                (pseudo.sum(), TxChecksum::Partial { start: tcp_at as u16, offset: 16 })
-            }
-            TxChecksumMode::Omit => (0, TxChecksum::Omitted),
+            TxChecksumMode::Partial => sum.sum(),
+            TxChecksumMode::Omit => return Some(length),
         };
         tcp::set_checksum(&mut buf.bytes, tcp_at, field);
-        Some((Emitted { header_len, checksum }, data))
+        Some(length)
+    }
+
+    /// What remains to be done for the checksum of each packet.
+    pub(crate) const fn checksum(&self) -> TxChecksum {
+        match self.mode {
+            TxChecksumMode::Complete => TxChecksum::Complete,
+            TxChecksumMode::Partial => {
+                TxChecksum::Partial { start: self.headers.ip_len as u16, offset: tcp::CHECKSUM_OFFSET }
+            }
+            TxChecksumMode::Omit => TxChecksum::Omitted,
+        }
     }
 }
 
-impl SegmentHeaders<'_> {
+/// What differs in the TCP header of a packet.
+struct Next {
+    /// Octets of its data.
+    data: usize,
+    seq: u32,
+    offset_and_flags: u16,
+}
+
+impl SegmentHeaders {
     /// Number of packets left.
     #[must_use]
     pub fn remaining(&self) -> usize {
@@ -209,6 +251,11 @@ impl SegmentHeaders<'_> {
     /// Writes the headers of the next packet into `buf`, with a TCP checksum of zero, and returns the octets of its
     /// payload; `None` after the last one.
     pub fn next_into(&mut self, buf: &mut HeaderBuf) -> Option<usize> {
+        self.next(buf).map(|next| next.data)
+    }
+
+    #[inline]
+    fn next(&mut self, buf: &mut HeaderBuf) -> Option<Next> {
         if self.done {
             buf.len = 0;
             return None;
@@ -216,18 +263,18 @@ impl SegmentHeaders<'_> {
         let data = self.left.min(self.segment_size);
         self.left -= data;
         let last = self.left == 0;
-        let len = self.headers.len();
         let tcp_at = self.ip_len;
         // `split_headers` has checked that the headers fit the buffer and hold both fixed headers.
-        buf.bytes.get_mut(..len)?.copy_from_slice(self.headers);
-        let upper_len = len - tcp_at + data;
-        let ip = buf.bytes.get_mut(..tcp_at)?;
+        buf.bytes = self.template;
+        buf.len = self.len;
+        let upper_len = self.len - tcp_at + data;
+        let (ip, tcp) = buf.bytes.split_at_mut_checked(tcp_at)?;
         match self.version {
             IpVersion::V4 => self.patch_ipv4(ip, upper_len)?,
             IpVersion::V6 => patch_ipv6(ip, upper_len)?,
         }
 
-        let fixed: &mut [u8; tcp::HEADER_LEN] = buf.bytes.get_mut(tcp_at..)?.first_chunk_mut()?;
+        let fixed: &mut [u8; tcp::HEADER_LEN] = tcp.first_chunk_mut()?;
         let mut flags = self.flags;
         if !last {
             flags = flags.difference(TcpFlags::FIN | TcpFlags::PSH);
@@ -235,32 +282,38 @@ impl SegmentHeaders<'_> {
         if !self.first {
             flags = flags.difference(TcpFlags::CWR);
         }
-        fixed[4..8].copy_from_slice(&self.seq.to_be_bytes());
-        // Stored as one field, because it may be read as one right away.
-        let offset = be16::<12>(fixed) & 0xfe00;
-        fixed[12..14].copy_from_slice(&(offset | flags.bits()).to_be_bytes());
+        let (seq, offset_and_flags) = (self.seq, self.offset | flags.bits());
+        fixed[4..8].copy_from_slice(&seq.to_be_bytes());
+        fixed[12..14].copy_from_slice(&offset_and_flags.to_be_bytes());
         fixed[16..18].fill(0);
-        buf.len = len;
 
         self.seq = self.seq.wrapping_add(data as u32);
         self.identification = self.identification.wrapping_add(1);
         self.first = false;
         self.done = last;
-        Some(data)
+        Some(Next { data, seq, offset_and_flags })
     }
 
-    /// The sum of the pseudo-header of a packet with `upper_len` octets above IP.
-    fn pseudo_header(&self, upper_len: usize) -> Option<Accumulator> {
-        Some(match self.version {
+    /// What the checksums of all packets have in common.
+    fn common_sum(&self, mode: TxChecksumMode) -> Option<Accumulator> {
+        let headers = self.template.get(..self.len)?;
+        let mut sum = match self.version {
             IpVersion::V4 => {
-                let (src, dst) = ipv4::addresses(self.headers.first_chunk()?);
-                Accumulator::pseudo_v4(src, dst, PROTOCOL_TCP, upper_len)
+                let (src, dst) = ipv4::addresses(headers.first_chunk()?);
+                Accumulator::pseudo_v4(src, dst, PROTOCOL_TCP, 0)
             }
             IpVersion::V6 => {
-                let (src, dst) = ipv6::addresses(self.headers.first_chunk()?);
-                Accumulator::pseudo_v6(src, dst, PROTOCOL_TCP, upper_len)
+                let (src, dst) = ipv6::addresses(headers.first_chunk()?);
+                Accumulator::pseudo_v6(src, dst, PROTOCOL_TCP, 0)
             }
-        })
+        };
+        if mode == TxChecksumMode::Complete {
+            let tcp = headers.get(self.ip_len..)?;
+            for part in [0..4, 8..12, 14..16, 18..tcp.len()] {
+                sum.add(tcp.get(part)?);
+            }
+        }
+        Some(sum)
     }
 
     /// Writes total length, identification and header checksum.

@@ -64,8 +64,29 @@ pub(crate) struct Run<'a> {
     bytes: u32,
     /// Octets of the data before the last segment's.
     last_offset: u32,
+    /// Octets of the first data that were copied to their place.
+    stored: u32,
     /// One of them has PSH.
     psh: bool,
+}
+
+/// Memory that is filled in order, as long as each piece fits.
+struct Room<'b>([&'b mut [u8]; 2]);
+
+impl<'b> Room<'b> {
+    /// Memory for the next `len` octets. If it does not suffice, none is left for others either.
+    #[inline]
+    fn take(&mut self, len: usize) -> Option<[&'b mut [u8]; 2]> {
+        let [first, second] = core::mem::take(&mut self.0);
+        if len <= first.len() {
+            let (taken, rest) = first.split_at_mut(len);
+            self.0 = [rest, second];
+            return Some([taken, &mut []]);
+        }
+        let (taken, rest) = second.split_at_mut_checked(len - first.len())?;
+        self.0 = [rest, &mut []];
+        Some([first, taken])
+    }
 }
 
 /// What continues a run.
@@ -111,20 +132,34 @@ impl<'a> Leader<'a> {
     }
 
     /// The run of the leader, which is the first of `packets`, and those behind it that continue it, with at most `most` octets of data.
-    pub(crate) fn gather(&self, packets: &'a [RxPacket<'a>], most: u32) -> Run<'a> {
+    /// The data is copied to `room` while its checksums are verified, from the first on as far as there is room; what does not belong
+    /// to the run may be written behind it.
+    pub(crate) fn gather(&self, packets: &'a [RxPacket<'a>], most: u32, room: [&mut [u8]; 2]) -> Run<'a> {
         let mut run = Run {
             packets: packets.get(..1).unwrap_or_default(),
             version: self.version,
             headers: self.headers,
             bytes: self.len as u32,
             last_offset: 0,
+            stored: 0,
             psh: self.psh,
         };
+        let mut room = Room(room);
+        if let Some(place) = room.take(self.len) {
+            copy(part(self.packet, self.headers, self.len), place, |from, to| to.copy_from_slice(from));
+            run.stored = run.bytes;
+        }
         for (count, packet) in packets.iter().enumerate().skip(1) {
             let Some(Follower { len, psh }) = self.follower(packet, self.seq + run.bytes) else { break };
-            if u64::from(run.bytes) + len as u64 > u64::from(most) || !self.is_intact(packet, len) {
+            if u64::from(run.bytes) + len as u64 > u64::from(most) {
                 break;
             }
+            let place = room.take(len);
+            let stored = if place.is_some() { len as u32 } else { 0 };
+            if !self.accept(packet, len, place) {
+                break;
+            }
+            run.stored += stored;
             run.last_offset = run.bytes;
             run.bytes += len as u32;
             run.psh |= psh;
@@ -175,21 +210,29 @@ impl<'a> Leader<'a> {
         })
     }
 
-    /// The TCP checksum of a follower with `len` octets of data.
-    fn is_intact(&self, packet: &RxPacket<'_>, len: usize) -> bool {
+    /// Verifies the TCP checksum of a follower with `len` octets of data, and copies these to their place, if there is one.
+    #[inline]
+    fn accept(&self, packet: &RxPacket<'_>, len: usize, place: Option<[&mut [u8]; 2]>) -> bool {
+        let data = part(packet, self.headers, len);
         if packet.checksum != RxChecksum::Verify {
+            if let Some(place) = place {
+                copy(data, place, |from, to| to.copy_from_slice(from));
+            }
             return true;
         }
         let ip_len = match self.version {
             IpVersion::V4 => ipv4::HEADER_LEN,
             IpVersion::V6 => ipv6::HEADER_LEN,
         };
-        let upper_len = self.headers - ip_len + len;
         // It is in the low 16 bits: no packet of a run is longer than its IP header can say.
         let mut sum = self.pseudo;
-        sum.add_u16(upper_len as u16);
-        let upper = part(packet, ip_len, upper_len);
-        tcp::upper_is_intact(upper, sum)
+        sum.add_u16((self.headers - ip_len + len) as u16);
+        sum.add(packet.head.get(ip_len..self.headers).unwrap_or_default());
+        match place {
+            Some(place) => copy(data, place, |from, to| sum.add_copied(from, to)),
+            None => data.slices().into_iter().for_each(|slice| sum.add(slice)),
+        }
+        sum.is_valid()
     }
 }
 
@@ -207,6 +250,11 @@ impl<'a> Run<'a> {
     /// Octets of data of all.
     pub(crate) const fn bytes(&self) -> u32 {
         self.bytes
+    }
+
+    /// Octets of the first data that lie in the room that [`Leader::gather`] was given: those of whole segments.
+    pub(crate) const fn stored(&self) -> u32 {
+        self.stored
     }
 
     /// How far the last segment begins behind the first.
@@ -246,6 +294,25 @@ fn part<'a>(packet: &RxPacket<'a>, from: usize, len: usize) -> Payload<'a> {
     payload
 }
 
+/// Passes the octets of `data`, and their places, which are as many, to `copy`.
+#[inline(always)]
+fn copy(data: Payload<'_>, [first, second]: [&mut [u8]; 2], mut copy: impl FnMut(&[u8], &mut [u8])) {
+    let mut place = first;
+    let mut then = Some(second);
+    for mut slice in data.slices() {
+        while !slice.is_empty() {
+            if place.is_empty() {
+                let Some(second) = then.take() else { return };
+                place = second;
+            }
+            let (now, later) = slice.split_at(slice.len().min(place.len()));
+            let (to, rest) = place.split_at_mut(now.len());
+            copy(now, to);
+            (slice, place) = (later, rest);
+        }
+    }
+}
+
 fn total_len_v4(ip: &[u8; ipv4::HEADER_LEN]) -> usize {
     u16::from_be_bytes([ip[2], ip[3]]).into()
 }
@@ -257,12 +324,16 @@ fn total_len_v6(ip: &[u8; ipv6::HEADER_LEN]) -> usize {
 /// True if two headers have the same bits where `same` has ones.
 #[inline(always)]
 fn are_same<const N: usize>(one: &[u8; N], other: &[u8; N], same: &[u8; N]) -> bool {
-    let words = |bytes: &'_ [u8; N], at: usize| {
-        bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_ne_bytes(*word))
+    let word = |bytes: &'_ [u8; N], at: usize| {
+        let rest = bytes.get(at..).unwrap_or_default();
+        match (rest.first_chunk::<8>(), rest.first_chunk::<4>()) {
+            (Some(word), _) => u64::from_ne_bytes(*word),
+            (None, Some(word)) => u64::from(u32::from_ne_bytes(*word)),
+            (None, None) => 0,
+        }
     };
     const { assert!(N.is_multiple_of(4)) };
-    let differ = (0..N)
-        .step_by(4)
-        .fold(0, |differ, at| differ | ((words(one, at) ^ words(other, at)) & words(same, at)));
+    let differ =
+        (0..N).step_by(8).fold(0, |differ, at| differ | ((word(one, at) ^ word(other, at)) & word(same, at)));
     differ == 0
 }

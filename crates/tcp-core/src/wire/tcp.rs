@@ -18,7 +18,7 @@ pub const PROTOCOL_TCP: u8 = 6;
 /// The fixed header's length, octets.
 pub(super) const HEADER_LEN: usize = 20;
 
-const CHECKSUM_OFFSET: u16 = 16;
+pub(super) const CHECKSUM_OFFSET: u16 = 16;
 
 /// A received segment that passed the checks of lengths and checksum.
 #[derive(Clone, Copy, Debug)]

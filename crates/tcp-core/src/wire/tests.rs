@@ -1,6 +1,7 @@
 //! The codec against literal packets.
 
 use super::*;
+use proptest::prelude::*;
 use std::vec::Vec;
 
 #[test]
@@ -24,4 +25,20 @@ fn an_emitted_syn_parses_back() {
     assert_eq!(segment.options, header.options);
     assert_eq!(segment.payload.iter().collect::<Vec<_>>(), b"abc");
     assert_eq!(segment.seg_len(), 4);
+}
+
+proptest! {
+    #[test]
+    fn what_is_summed_while_it_is_copied_is_both(
+        pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..8),
+    ) {
+        let (mut sum, mut copied) = (checksum::Accumulator::new(), checksum::Accumulator::new());
+        for piece in &pieces {
+            let mut to = std::vec![0; piece.len()];
+            sum.add(piece);
+            copied.add_copied(piece, &mut to);
+            prop_assert_eq!(&to, piece);
+            prop_assert_eq!(copied.sum(), sum.sum());
+        }
+    }
 }
