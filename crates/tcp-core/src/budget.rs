@@ -113,6 +113,11 @@ impl Budget {
         self.since.is_some()
     }
 
+    /// True if what connections hold, a little more or less, makes no difference to anybody.
+    pub(crate) const fn is_plentiful(&self) -> bool {
+        !self.is_under_pressure() && self.used() <= self.pressure / 8 && self.refused == 0
+    }
+
     /// What a connection holds with its buffers if all hold the same, in bytes.
     pub(crate) const fn share(&self) -> u64 {
         self.share

@@ -150,6 +150,9 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
 
     /// The instant and the place of the record that ends first.
     pub(super) fn next(&self) -> Option<(Instant, u32)> {
+        if self.records.is_empty() {
+            return None;
+        }
         self.firsts().map(|(first, lane)| (first.wait().since + lane.length, lane.first)).min()
     }
 

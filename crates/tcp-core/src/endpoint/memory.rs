@@ -90,19 +90,26 @@ impl Endpoint {
 
     /// Bytes that belong to no connection.
     pub(super) fn tables(&self) -> usize {
-        let descriptors = self.egress.queued * size_of::<Descriptor>();
+        self.tables_of_strangers() + self.tables_of_connections()
+    }
+
+    /// Those of tables that only change with what concerns no connection, or ends one: [`unsettled`](Endpoint::unsettled) tells.
+    fn tables_of_strangers(&self) -> usize {
         self.syn_cache.memory()
             + self.held_syns.memory()
             + self.time_wait.memory()
             + self.paths.memory()
             + self.fast_opens.memory()
-            + self.wheel.memory()
             + self.udp.memory()
             + self.packets.memory()
             + self.reassembly.memory()
             + self.egress.strays.memory()
-            + self.observe.budget.spare.memory()
-            + descriptors
+    }
+
+    /// Those that any event of a connection may change.
+    fn tables_of_connections(&self) -> usize {
+        let descriptors = self.egress.queued * size_of::<Descriptor>();
+        self.wheel.memory() + self.observe.budget.spare.memory() + descriptors
     }
 
     /// Charges what belongs to no connection.
@@ -110,7 +117,10 @@ impl Endpoint {
         if self.observe.budget.is_under_pressure() {
             self.observe.budget.spare.clear();
         }
-        let tables = self.tables();
+        if core::mem::take(&mut self.unsettled) {
+            self.strangers = self.tables_of_strangers();
+        }
+        let tables = self.strangers + self.tables_of_connections();
         let observe = &mut self.observe;
         observe.budget.settle(now, self.slots.len(), tables, &mut observe.counters);
     }
@@ -123,6 +133,7 @@ impl Endpoint {
     #[cold]
     fn free_memory(&mut self, now: Instant) {
         self.observe.counters.prune_called += 1;
+        self.unsettled = true;
         for _ in 0..LOOKS {
             let Some(index) = self.orphans.stalest().filter(|_| self.is_short()) else { break };
             self.reset_orphan(now, index);
