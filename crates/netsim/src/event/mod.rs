@@ -1,6 +1,17 @@
 //! Future events in one total order: by time, then by creation.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `mod.rs` | the [`EventQueue`] |
+//! | `calendar.rs` | the events of the near future, in buckets |
+//! | `heap.rs` | those of the present bucket, and those of the far future |
+
+mod calendar;
+mod heap;
 
 use ackline_tcp_core::Instant;
+use calendar::Calendar;
+use heap::Heap;
 
 /// A position in the total order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,31 +29,49 @@ impl Order {
     }
 }
 
-/// The queue of future events: a heap in which each entry has four below it.
+/// The queue of future events: a calendar (Brown, 1988) whose buckets are about as wide as the time between two events.
 ///
-/// An event that is taken leaves its place at the top to the next one that is added: most events cause another, so each of them
-/// costs one way through the heap instead of two.
+/// ```text
+///                 present bucket
+///   ────────┬───────────┬───┬───┬───┬── ··· ──┬──────────────►  time
+///           │ near: heap│   calendar: buckets │  far: heap
+/// ```
+///
+/// An event is put into its bucket and taken out of it again without a comparison with others, but for those of the same bucket.
+/// The order does not depend on the width, which follows the events: it is halved if buckets are crowded, and doubled if too
+/// many events are beyond the last one.
 #[derive(Debug)]
 pub struct EventQueue<E> {
-    heap: Vec<Entry<E>>,
-    /// The first entry has been taken, and is still there.
-    is_taken: bool,
+    /// Events of the present bucket and of earlier ones.
+    near: Heap<E>,
+    calendar: Calendar<E>,
+    /// Events that were beyond the calendar when they were added.
+    far: Heap<E>,
     created: u64,
+    /// Of the events of this round: how many there were, how many buckets they took, and how many were added beyond the calendar.
+    round: Round,
 }
 
-#[derive(Debug)]
-struct Entry<E> {
-    order: Order,
-    /// `None` once it has been taken.
-    event: Option<E>,
+/// What the width of the buckets is judged by.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    events: u32,
+    buckets: u32,
+    far: u32,
 }
 
-/// Entries below each one.
-const BELOW: usize = 4;
+/// Events of a round.
+const ROUND: u32 = 1_024;
 
 impl<E> Default for EventQueue<E> {
     fn default() -> Self {
-        Self { heap: vec![], is_taken: false, created: 0 }
+        Self {
+            near: Heap::default(),
+            calendar: Calendar::default(),
+            far: Heap::default(),
+            created: 0,
+            round: Round::default(),
+        }
     }
 }
 
@@ -62,85 +91,95 @@ impl<E> EventQueue<E> {
 
     /// Adds an event at a reserved position.
     pub fn schedule_in_order(&mut self, order: Order, event: E) {
-        let entry = Entry { order, event: Some(event) };
-        if std::mem::take(&mut self.is_taken)
-            && let Some(first) = self.heap.first_mut()
-        {
-            *first = entry;
-            self.sink();
-            return;
-        }
-        let mut place = self.heap.len();
-        self.heap.push(entry);
-        while place > 0 {
-            let above = (place - 1) / BELOW;
-            if self.heap[above].order.key() <= order.key() {
-                return;
-            }
-            self.heap.swap(above, place);
-            place = above;
-        }
-    }
-
-    /// The first entry goes down to its place.
-    fn sink(&mut self) {
-        let Some(first) = self.heap.first() else { return };
-        let (key, mut place) = (first.order.key(), 0);
-        loop {
-            let below = place * BELOW + 1;
-            let (next, least) = match self.heap.get(below..) {
-                // Without a loop, and without branches that nothing foretells.
-                Some([a, b, c, d, ..]) => {
-                    let keys = [a, b, c, d].map(|entry| entry.order.key());
-                    let one = usize::from(keys[1] < keys[0]);
-                    let other = 2 + usize::from(keys[3] < keys[2]);
-                    let next = if keys[other] < keys[one] { other } else { one };
-                    (below + next, keys[next])
-                }
-                Some(last) => {
-                    let keys = last.iter().map(|entry| entry.order.key());
-                    let Some((next, least)) = keys.enumerate().min_by_key(|(_, key)| *key) else { return };
-                    (below + next, least)
-                }
-                None => return,
-            };
-            if key <= least {
-                return;
-            }
-            self.heap.swap(place, next);
-            place = next;
-        }
-    }
-
-    /// Removes the first entry if it has been taken.
-    fn settle(&mut self) {
-        if std::mem::take(&mut self.is_taken) {
-            self.heap.swap_remove(0);
-            self.sink();
+        if self.calendar.is_present(order.at) {
+            self.near.push(order, event);
+        } else if let Err(event) = self.calendar.add(order, event) {
+            self.far.push(order, event);
+            self.round.far += 1;
         }
     }
 
     /// When the next event is due.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        if !self.is_taken {
-            return self.heap.first().map(|entry| entry.order.at);
-        }
-        self.heap.iter().skip(1).take(BELOW).map(|entry| entry.order.at).min()
+        let first = self.near.first().or_else(|| {
+            let far = self.far.first();
+            self.calendar.first().into_iter().chain(far).min()
+        });
+        first.map(|order| order.at)
     }
 
     /// Takes the next event.
     pub fn pop(&mut self) -> Option<(Order, E)> {
-        self.settle();
-        let first = self.heap.first_mut()?;
-        self.is_taken = true;
-        first.event.take().map(|event| (first.order, event))
+        self.pop_by(Instant::FAR_FUTURE)
+    }
+
+    /// Takes the next event, if it is due by `end`.
+    pub fn pop_by(&mut self, end: Instant) -> Option<(Order, E)> {
+        if self.near.is_empty() {
+            let far = self.far.first().map_or(Instant::FAR_FUTURE, |order| order.at);
+            if let Some(alone) = self.calendar.pop_alone(end, far) {
+                self.round.buckets += 1;
+                self.count();
+                return Some(alone);
+            }
+            self.turn_over();
+        }
+        if self.near.first()?.at > end {
+            return None;
+        }
+        self.count();
+        self.near.pop()
+    }
+
+    /// Another event is taken.
+    #[inline]
+    fn count(&mut self) {
+        self.round.events += 1;
+        if self.round.events >= ROUND {
+            self.judge();
+        }
+    }
+
+    /// The next bucket with events becomes the present one.
+    fn turn_over(&mut self) {
+        let far = self.far.first().map(|order| order.at);
+        if self.calendar.turn_over(far, &mut self.near) {
+            self.round.buckets += 1;
+        }
+        self.fetch_far();
+    }
+
+    /// Takes those of the far future that are not far any more.
+    fn fetch_far(&mut self) {
+        while self.far.first().is_some_and(|order| self.calendar.is_present(order.at))
+            && let Some((order, event)) = self.far.pop()
+        {
+            self.near.push(order, event);
+        }
+    }
+
+    /// A round has ended: the buckets may need another width.
+    #[cold]
+    fn judge(&mut self) {
+        let Round { events, buckets, far } = core::mem::take(&mut self.round);
+        let narrower = events > 4 * buckets;
+        let wider = far > events / 4 && events < 2 * buckets;
+        let Some(now) = self.next_at() else { return };
+        if (narrower || wider) && self.calendar.set_width(wider) {
+            let (near, far) = (core::mem::take(&mut self.near), core::mem::take(&mut self.far));
+            let waiting = self.calendar.restart(now);
+            for (order, event) in near.into_iter().chain(waiting).chain(far) {
+                self.schedule_in_order(order, event);
+            }
+            self.round = Round::default();
+        }
     }
 
     /// Number of pending events.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.heap.len() - usize::from(self.is_taken)
+        self.near.len() + self.calendar.len() + self.far.len()
     }
 
     /// True if there are no pending events.
@@ -175,8 +214,9 @@ mod tests {
         let mut now = 0;
         for step in 0..200_000 {
             if rng.below(2) == 0 || model.is_empty() {
-                // Reserved positions are used later, and out of turn.
-                let order = queue.reserve(Instant::from_nanos(now + rng.below(200)));
+                // Reserved positions are used later, and out of turn. Distances between events change by powers of ten.
+                let most = 10_u64.pow(2 + step / 20_000);
+                let order = queue.reserve(Instant::from_nanos(now + rng.below(most) * rng.below(2)));
                 queue.schedule_in_order(order, step);
                 model.insert(order, step);
             } else {
