@@ -12,7 +12,7 @@ use crate::impair::Impairment;
 use crate::packet::Packet;
 use crate::queue::{DropReason, DropTail, Limit, Queue};
 use crate::rng::SimRng;
-use crate::service::Service;
+use crate::service::{Service, serialisation};
 use crate::topology::NodeId;
 use ackline_tcp_core::{Duration, Instant};
 use std::collections::VecDeque;
@@ -125,6 +125,8 @@ pub(crate) struct Link {
     /// Packets in propagation, in order of arrival.
     flying: VecDeque<(Order, Packet)>,
     last_arrival: Instant,
+    /// What the last packet cost, and its time, if the link serialises at a rate.
+    usual: Option<(u64, Duration)>,
     pub(crate) rng: SimRng,
     pub(crate) stats: LinkStats,
 }
@@ -145,6 +147,7 @@ impl Link {
             delay: Duration::ZERO,
             flying: VecDeque::new(),
             last_arrival: Instant::ZERO,
+            usual: None,
             rng,
             stats: LinkStats::default(),
         }
@@ -159,6 +162,31 @@ impl Link {
     /// leaves.
     pub(crate) fn is_plain(&self) -> bool {
         !self.fed && self.spec.impairments.is_empty()
+    }
+
+    /// Serves the next packets at another rate.
+    pub(crate) fn set_service(&mut self, service: Service) {
+        self.spec.service = service;
+        self.usual = None;
+    }
+
+    /// How long it serialises `packet` from `now` on.
+    #[inline]
+    pub(crate) fn time_for(&mut self, now: Instant, packet: &Packet) -> Duration {
+        let cost = self.cost(packet);
+        match &mut self.spec.service {
+            // Most packets are as long as the one before, and a division takes as long as all else here.
+            Service::Rate(rate) => match self.usual {
+                Some((usual, time)) if usual == cost => time,
+                _ => {
+                    let time = serialisation(*rate, cost);
+                    self.usual = Some((cost, time));
+                    time
+                }
+            },
+            Service::Instant => Duration::ZERO,
+            Service::Trace(trace) => trace.deliver(now, cost).since(now),
+        }
     }
 
     /// Bytes that the link serialises for `packet`.
