@@ -200,6 +200,7 @@ impl Link {
     }
 
     /// When a packet that left at `now` will arrive.
+    #[inline]
     pub(crate) fn arrival(&mut self, now: Instant, extra: Duration, reorders: bool) -> Instant {
         let at = now + self.delay.saturating_add(extra);
         if reorders {
@@ -210,11 +211,18 @@ impl Link {
     }
 
     /// Starts the propagation of a packet. True if it is the next to arrive.
+    #[inline]
     pub(crate) fn fly(&mut self, order: Order, packet: Packet) -> bool {
         if self.flying.back().is_none_or(|(last, _)| *last < order) {
             self.flying.push_back((order, packet));
             return self.flying.len() == 1;
         }
+        self.overtake(order, packet)
+    }
+
+    /// The same for a packet that arrives before others that have left earlier.
+    #[cold]
+    fn overtake(&mut self, order: Order, packet: Packet) -> bool {
         let after = self.flying.iter().rev().take_while(|(other, _)| *other > order).count();
         let place = self.flying.len() - after;
         self.flying.insert(place, (order, packet));

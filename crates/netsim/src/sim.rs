@@ -662,6 +662,7 @@ impl Sim {
         }
     }
 
+    #[inline]
     fn serve(&mut self, id: LinkId, packet: Packet) {
         let link = &mut self.links[id.index()];
         let done = self.now + link.time_for(self.now, &packet);
@@ -871,8 +872,14 @@ fn notify(
 }
 
 /// Passes trace events of the host's connections to the observers.
+#[inline]
 fn tell_traces(observers: &mut [Box<dyn Observer>], now: Instant, node: NodeId, host: &Host) {
-    let Some(traces) = &host.traces else { return };
+    if let Some(traces) = &host.traces {
+        tell(observers, now, node, traces);
+    }
+}
+
+fn tell(observers: &mut [Box<dyn Observer>], now: Instant, node: NodeId, traces: &Traces) {
     for (conn, event) in traces.take() {
         for observer in &mut *observers {
             observer.trace(now, node, conn, &event);
@@ -880,6 +887,7 @@ fn tell_traces(observers: &mut [Box<dyn Observer>], now: Instant, node: NodeId, 
     }
 }
 
+#[inline(always)]
 fn with_queue<R>(
     link: &mut Link,
     now: Instant,
@@ -898,6 +906,7 @@ fn with_queue<R>(
 }
 
 /// Starts the propagation of a packet that arrives at `order`.
+#[inline]
 fn take_off(link: &mut Link, events: &mut EventQueue<Event>, id: LinkId, order: Order, packet: Packet) {
     if link.fly(order, packet) {
         events.schedule_in_order(order, Event::LinkArrival(id));

@@ -66,14 +66,18 @@ impl<E> Calendar<E> {
         at.as_nanos() >> self.shift <= self.present
     }
 
-    /// Adds an event that is behind the present bucket. Returns it if it is too far behind.
+    /// True if `at` is in a bucket behind the present one, up to the last.
     #[inline]
-    pub(super) fn add(&mut self, order: Order, event: E) -> Result<(), E> {
-        let number = order.at.as_nanos() >> self.shift;
-        if number - self.present >= BUCKETS as u64 {
-            return Err(event);
-        }
-        let bucket = number as usize % BUCKETS;
+    pub(super) const fn reaches(&self, at: Instant) -> bool {
+        let number = at.as_nanos() >> self.shift;
+        // One comparison: what is before the first one wraps around.
+        number.wrapping_sub(self.present + 1) < BUCKETS as u64 - 1
+    }
+
+    /// Adds an event that the calendar [reaches](Self::reaches).
+    #[inline]
+    pub(super) fn add(&mut self, order: Order, event: E) {
+        let bucket = (order.at.as_nanos() >> self.shift) as usize % BUCKETS;
         let node = Node { order, event: Some(event), next: self.firsts[bucket] };
         let place = self.free;
         if let Some(free) = self.nodes.get_mut(place as usize) {
@@ -86,7 +90,6 @@ impl<E> Calendar<E> {
         }
         self.used[bucket / 64] |= 1 << (bucket % 64);
         self.len += 1;
-        Ok(())
     }
 
     /// If the next bucket with events has only one, which is due by `end` and in a bucket before that of `far`, it becomes the

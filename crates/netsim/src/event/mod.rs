@@ -78,6 +78,7 @@ impl<E> Default for EventQueue<E> {
 impl<E> EventQueue<E> {
     /// Reserves the next position in the order, for an event whose owner keeps it in its own queue and only
     /// [schedules](Self::schedule_in_order) the first.
+    #[inline]
     pub fn reserve(&mut self, at: Instant) -> Order {
         self.created += 1;
         Order { at, serial: self.created }
@@ -90,10 +91,21 @@ impl<E> EventQueue<E> {
     }
 
     /// Adds an event at a reserved position.
+    #[inline]
     pub fn schedule_in_order(&mut self, order: Order, event: E) {
+        if self.calendar.reaches(order.at) {
+            self.calendar.add(order, event);
+        } else {
+            self.schedule_elsewhere(order, event);
+        }
+    }
+
+    /// Adds an event that is before the buckets of the calendar, or beyond them.
+    #[inline(never)]
+    fn schedule_elsewhere(&mut self, order: Order, event: E) {
         if self.calendar.is_present(order.at) {
             self.near.push(order, event);
-        } else if let Err(event) = self.calendar.add(order, event) {
+        } else {
             self.far.push(order, event);
             self.round.far += 1;
         }
@@ -115,6 +127,7 @@ impl<E> EventQueue<E> {
     }
 
     /// Takes the next event, if it is due by `end`.
+    #[inline]
     pub fn pop_by(&mut self, end: Instant) -> Option<(Order, E)> {
         if self.near.is_empty() {
             let far = self.far.first().map_or(Instant::FAR_FUTURE, |order| order.at);
@@ -123,6 +136,14 @@ impl<E> EventQueue<E> {
                 self.count();
                 return Some(alone);
             }
+        }
+        self.pop_near(end)
+    }
+
+    /// The same, if there is something in the present bucket, or the next one has several events.
+    #[inline(never)]
+    fn pop_near(&mut self, end: Instant) -> Option<(Order, E)> {
+        if self.near.is_empty() {
             self.turn_over();
         }
         if self.near.first()?.at > end {

@@ -93,8 +93,8 @@ impl Endpoint {
         self.noticed = noticed;
     }
 
-    /// Takes the notices of touched connections, and leaves the rest to the next settlement, if that makes no difference until
-    /// then. False if it does.
+    /// Takes the notices of touched connections, and leaves the rest to the next settlement: deadlines, and memory, as long as
+    /// that is plentiful. False if the rest cannot wait.
     pub(super) fn settle_notices(&mut self) -> bool {
         let can_wait = |slot: &Slot| {
             let waits = |conn: &Connection| conn.state() == State::Established && !conn.has_path_news();
@@ -109,7 +109,6 @@ impl Endpoint {
             let Some(slot) = self.slots.slot_mut(index) else { continue };
             slot.flags.clear(Flags::TOUCHED);
             let Some(conn) = slot.conn.as_deref_mut() else { continue };
-            conn.look_at_memory(&self.observe.budget);
             let notices = conn.take_notices();
             if slot.take_in(notices) {
                 self.events.push_back(index);
