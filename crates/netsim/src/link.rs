@@ -4,7 +4,7 @@
 //!   queue ──► serialise at the rate ──► impairments ──► propagate for the delay ──► the other end
 //! ```
 //!
-//! Packets in propagation are in a queue of the link, so the simulation's heap only holds one event for all
+//! Packets in propagation are in a queue of the link, so the queue of events only holds one for all
 //! of them.
 
 use crate::event::Order;

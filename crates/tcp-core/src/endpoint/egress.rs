@@ -194,6 +194,11 @@ impl Egress {
         self.held.is_some_and(|held| held.conn == Some(conn))
     }
 
+    /// True if descriptors or packets without a connection wait.
+    pub(super) fn has_entries(&self) -> bool {
+        self.queued > 0 || !self.strays.is_empty()
+    }
+
     /// True if nothing is queued or on the wire: every request is admitted.
     pub(super) fn is_idle(&self) -> bool {
         self.queued == 0 && self.held.is_none() && self.on_wire.is_empty()

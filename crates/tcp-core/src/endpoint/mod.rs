@@ -398,8 +398,9 @@ impl Endpoint {
         emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<TxReport, E> {
         self.now = self.now.max(now);
-        self.unsettled |= !self.egress.strays.is_empty();
+        self.unsettled |= self.egress.has_entries();
         let report = self.transmit_all(now, budget, emit);
+        self.unsettled |= self.egress.has_entries();
         if self.observe.tracer.is_some() {
             self.trace_blocked(now);
         }
