@@ -137,7 +137,7 @@ impl Host {
 
     /// Applications are told of readable data before TCP sends, of everything else after.
     fn take_news(&mut self, now: Instant) {
-        while let Some(event) = self.endpoint.poll_event() {
+        while let Some(event) = self.endpoint.poll_event_before_transmit() {
             let conn = event.conn();
             let event = match event {
                 Event::Accepted { listener, conn } => {

@@ -4,7 +4,7 @@
 //!   queue ──► serialise at the rate ──► impairments ──► propagate for the delay ──► the other end
 //! ```
 //!
-//! Packets in propagation are in a queue of the link, so the simulation's heap only holds one event for all
+//! Packets in propagation are in a queue of the link, so the queue of events only holds one for all
 //! of them.
 
 use crate::event::Order;
@@ -12,7 +12,7 @@ use crate::impair::Impairment;
 use crate::packet::Packet;
 use crate::queue::{DropReason, DropTail, Limit, Queue};
 use crate::rng::SimRng;
-use crate::service::Service;
+use crate::service::{Service, serialisation};
 use crate::topology::NodeId;
 use ackline_tcp_core::{Duration, Instant};
 use std::collections::VecDeque;
@@ -125,6 +125,8 @@ pub(crate) struct Link {
     /// Packets in propagation, in order of arrival.
     flying: VecDeque<(Order, Packet)>,
     last_arrival: Instant,
+    /// What the last packet cost, and its time, if the link serialises at a rate.
+    usual: Option<(u64, Duration)>,
     pub(crate) rng: SimRng,
     pub(crate) stats: LinkStats,
 }
@@ -145,6 +147,7 @@ impl Link {
             delay: Duration::ZERO,
             flying: VecDeque::new(),
             last_arrival: Instant::ZERO,
+            usual: None,
             rng,
             stats: LinkStats::default(),
         }
@@ -161,6 +164,31 @@ impl Link {
         !self.fed && self.spec.impairments.is_empty()
     }
 
+    /// Serves the next packets at another rate.
+    pub(crate) fn set_service(&mut self, service: Service) {
+        self.spec.service = service;
+        self.usual = None;
+    }
+
+    /// How long it serialises `packet` from `now` on.
+    #[inline]
+    pub(crate) fn time_for(&mut self, now: Instant, packet: &Packet) -> Duration {
+        let cost = self.cost(packet);
+        match &mut self.spec.service {
+            // Most packets are as long as the one before, and a division takes as long as all else here.
+            Service::Rate(rate) => match self.usual {
+                Some((usual, time)) if usual == cost => time,
+                _ => {
+                    let time = serialisation(*rate, cost);
+                    self.usual = Some((cost, time));
+                    time
+                }
+            },
+            Service::Instant => Duration::ZERO,
+            Service::Trace(trace) => trace.deliver(now, cost).since(now),
+        }
+    }
+
     /// Bytes that the link serialises for `packet`.
     pub(crate) fn cost(&self, packet: &Packet) -> u64 {
         u64::from(packet.price) + u64::from(self.spec.framing)
@@ -172,6 +200,7 @@ impl Link {
     }
 
     /// When a packet that left at `now` will arrive.
+    #[inline]
     pub(crate) fn arrival(&mut self, now: Instant, extra: Duration, reorders: bool) -> Instant {
         let at = now + self.delay.saturating_add(extra);
         if reorders {
@@ -182,11 +211,18 @@ impl Link {
     }
 
     /// Starts the propagation of a packet. True if it is the next to arrive.
+    #[inline]
     pub(crate) fn fly(&mut self, order: Order, packet: Packet) -> bool {
         if self.flying.back().is_none_or(|(last, _)| *last < order) {
             self.flying.push_back((order, packet));
             return self.flying.len() == 1;
         }
+        self.overtake(order, packet)
+    }
+
+    /// The same for a packet that arrives before others that have left earlier.
+    #[cold]
+    fn overtake(&mut self, order: Order, packet: Packet) -> bool {
         let after = self.flying.iter().rev().take_while(|(other, _)| *other > order).count();
         let place = self.flying.len() - after;
         self.flying.insert(place, (order, packet));

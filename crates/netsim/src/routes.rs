@@ -81,6 +81,7 @@ impl Routes {
     }
 
     /// The next link from `at` to `to`; `None` if there is no route, or `at` is `to`.
+    #[inline]
     pub(crate) fn next(&self, at: NodeId, to: NodeId) -> Option<LinkId> {
         if at == to {
             return None;

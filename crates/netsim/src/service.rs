@@ -24,16 +24,6 @@ impl Service {
             Self::Trace(trace) => trace.mean_rate(),
         }
     }
-
-    /// When the last bit of a packet of `bytes` leaves, if its first bit is ready at `now`. Rounded up to the
-    /// nanosecond.
-    pub(crate) fn done_at(&mut self, now: Instant, bytes: u64) -> Instant {
-        match self {
-            Self::Rate(rate) => now + serialisation(*rate, bytes),
-            Self::Instant => now,
-            Self::Trace(trace) => trace.deliver(now, bytes),
-        }
-    }
 }
 
 /// The time that a link of `rate` bits per second takes for `bytes`, rounded up to the nanosecond.
@@ -128,7 +118,8 @@ impl Trace {
         Instant::from_millis((position / count) * self.period() + line)
     }
 
-    fn deliver(&mut self, now: Instant, bytes: u64) -> Instant {
+    /// When the last bit of a packet of `bytes` leaves, if its first bit is ready at `now`.
+    pub(crate) fn deliver(&mut self, now: Instant, bytes: u64) -> Instant {
         let mut need = bytes;
         if self.left_at == now {
             let used = need.min(self.left);
@@ -161,7 +152,6 @@ mod tests {
     fn serialises_to_the_nanosecond() {
         assert_eq!(serialisation(10_000_000, 1_500), Duration::from_nanos(1_200_000));
         assert_eq!(serialisation(3, 1), Duration::from_nanos(2_666_666_667));
-        assert_eq!(Service::Instant.done_at(Instant::from_secs(1), 9_000), Instant::from_secs(1));
     }
 
     #[test]

@@ -440,8 +440,7 @@ impl Sim {
         self.update_checksums();
         self.update_tracers();
         self.update_watched();
-        while self.events.next_at().is_some_and(|at| at <= end) {
-            let Some((order, event)) = self.events.pop() else { break };
+        while let Some((order, event)) = self.events.pop_by(end) {
             debug_assert!(order.at >= self.now, "time goes forward");
             (self.now, self.current) = (order.at, order);
             self.processed += 1;
@@ -615,9 +614,17 @@ impl Sim {
             self.serve(id, packet);
             return;
         }
-        with_queue(link, now, &mut self.dropped, |queue, cx| queue.enqueue(cx, packet));
+        if link.spec.queue.packets() > 0 || link.stopped || link.is_busy(self.current) {
+            with_queue(link, now, &mut self.dropped, |queue, cx| queue.enqueue(cx, packet));
+            self.after_queue(id);
+            self.serve_next(id);
+            return;
+        }
+        let next = with_queue(link, now, &mut self.dropped, |queue, cx| queue.pass(cx, packet));
         self.after_queue(id);
-        self.serve_next(id);
+        if let Some(packet) = next {
+            self.serve(id, packet);
+        }
     }
 
     /// Removes packets dropped by the queue from the simulation.
@@ -655,27 +662,24 @@ impl Sim {
         }
     }
 
+    #[inline]
     fn serve(&mut self, id: LinkId, packet: Packet) {
         let link = &mut self.links[id.index()];
-        let cost = link.cost(&packet);
-        let done = link.spec.service.done_at(self.now, cost);
+        let done = self.now + link.time_for(self.now, &packet);
         link.stats.busy = link.stats.busy.saturating_add(done.since(self.now));
         link.delay = link.spec.delay;
         link.done = self.events.reserve(done);
         notify(&mut self.observers, self.now, id, PacketEvent::Started, &packet);
         let is_plain = link.is_plain();
-        if is_plain {
-            link.arrives = Some(self.events.reserve(link.arrival(done, Duration::ZERO, false)));
-        }
+        let arrives = is_plain.then(|| self.events.reserve(link.arrival(done, Duration::ZERO, false)));
         // If the departure of the last bit is not watched and nothing waits for it, no event is needed.
         link.done_scheduled = !is_plain || link.watched || link.spec.queue.packets() > 0;
         if link.done_scheduled {
             self.events.schedule_in_order(link.done, Event::LinkDone(id));
         }
-        if is_plain && !link.watched {
-            take_off(link, &mut self.events, id, packet);
-        } else {
-            link.in_service = Some(packet);
+        match arrives.filter(|_| !link.watched) {
+            Some(order) => take_off(link, &mut self.events, id, order, packet),
+            None => (link.arrives, link.in_service) = (arrives, Some(packet)),
         }
     }
 
@@ -688,8 +692,8 @@ impl Sim {
             return;
         };
         notify(&mut self.observers, now, id, PacketEvent::Left, &packet);
-        if link.arrives.is_some() {
-            take_off(link, &mut self.events, id, packet);
+        if let Some(order) = link.arrives.take() {
+            take_off(link, &mut self.events, id, order, packet);
             self.serve_next(id);
             return;
         }
@@ -735,12 +739,13 @@ impl Sim {
         link.stats.delivered += 1;
         link.stats.delivered_bytes += link.cost(&packet);
         let at = link.to;
-        if let Node::Host(host) = &mut self.nodes[at.index()] {
+        let node = &mut self.nodes[at.index()];
+        if let Node::Host(host) = node {
             host.ingest(now, &packet);
             tell_traces(&mut self.observers, now, at, host);
         }
         notify(&mut self.observers, now, id, PacketEvent::Delivered, &packet);
-        match &mut self.nodes[at.index()] {
+        match node {
             Node::Host(_) => {
                 self.pool.give(packet);
                 self.settle(at);
@@ -754,7 +759,7 @@ impl Sim {
     fn change(&mut self, index: usize) {
         let (id, restarted) = match self.changes[index].clone() {
             Change::Service(id, service) => {
-                self.links[id.index()].spec.service = service;
+                self.links[id.index()].set_service(service);
                 (id, false)
             }
             Change::Delay(id, delay) => {
@@ -867,8 +872,14 @@ fn notify(
 }
 
 /// Passes trace events of the host's connections to the observers.
+#[inline]
 fn tell_traces(observers: &mut [Box<dyn Observer>], now: Instant, node: NodeId, host: &Host) {
-    let Some(traces) = &host.traces else { return };
+    if let Some(traces) = &host.traces {
+        tell(observers, now, node, traces);
+    }
+}
+
+fn tell(observers: &mut [Box<dyn Observer>], now: Instant, node: NodeId, traces: &Traces) {
     for (conn, event) in traces.take() {
         for observer in &mut *observers {
             observer.trace(now, node, conn, &event);
@@ -876,6 +887,7 @@ fn tell_traces(observers: &mut [Box<dyn Observer>], now: Instant, node: NodeId, 
     }
 }
 
+#[inline(always)]
 fn with_queue<R>(
     link: &mut Link,
     now: Instant,
@@ -893,15 +905,15 @@ fn with_queue<R>(
     f(link.spec.queue.as_mut(), &mut cx)
 }
 
-/// Starts the propagation of a packet whose arrival is known.
-fn take_off(link: &mut Link, events: &mut EventQueue<Event>, id: LinkId, packet: Packet) {
-    if let Some(order) = link.arrives.take()
-        && link.fly(order, packet)
-    {
+/// Starts the propagation of a packet that arrives at `order`.
+#[inline]
+fn take_off(link: &mut Link, events: &mut EventQueue<Event>, id: LinkId, order: Order, packet: Packet) {
+    if link.fly(order, packet) {
         events.schedule_in_order(order, Event::LinkArrival(id));
     }
 }
 
+/// The same for one that an impairment has let pass `now`.
 fn fly(
     link: &mut Link,
     events: &mut EventQueue<Event>,
@@ -911,9 +923,7 @@ fn fly(
     packet: Packet,
 ) {
     let order = events.reserve(link.arrival(now, fate.delay, fate.reorders));
-    if link.fly(order, packet) {
-        events.schedule_in_order(order, Event::LinkArrival(id));
-    }
+    take_off(link, events, id, order, packet);
 }
 
 /// A view of a paused simulation.

@@ -113,6 +113,12 @@ impl Budget {
         self.since.is_some()
     }
 
+    /// True if there is so much memory that every buffer may be as large as it wants to, whatever is not settled yet.
+    pub(crate) const fn is_plentiful(&self) -> bool {
+        const PLENTY: u64 = 1 << 29;
+        !self.is_under_pressure() && self.used() + PLENTY <= self.pressure && self.refused == 0
+    }
+
     /// What a connection holds with its buffers if all hold the same, in bytes.
     pub(crate) const fn share(&self) -> u64 {
         self.share

@@ -35,6 +35,14 @@ impl Queue for DropTail {
         self.fifo.pop(cx)
     }
 
+    fn pass(&mut self, cx: &mut QueueCx<'_>, packet: Packet) -> Option<Packet> {
+        if self.limit.admits(cx, &self.fifo, &packet) {
+            return Some(packet);
+        }
+        cx.drop(packet, DropReason::Overflow);
+        None
+    }
+
     fn packets(&self) -> usize {
         self.fifo.packets()
     }

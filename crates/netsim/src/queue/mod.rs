@@ -35,6 +35,13 @@ pub trait Queue: Debug + Send {
     /// The link is idle: returns the next packet. Packets dropped on the way go to `cx`.
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet>;
 
+    /// A packet arrives while the queue is empty and the link idle: the same as [`enqueue`](Self::enqueue) and, unless the packet was
+    /// dropped, [`dequeue`](Self::dequeue).
+    fn pass(&mut self, cx: &mut QueueCx<'_>, packet: Packet) -> Option<Packet> {
+        self.enqueue(cx, packet);
+        if self.packets() == 0 { None } else { self.dequeue(cx) }
+    }
+
     /// Number of queued packets.
     fn packets(&self) -> usize;
 

@@ -134,7 +134,16 @@ impl Connection {
 
     /// Takes the pending notices for the application. Acknowledgments, departures, a larger window and new settings can
     /// all make the space that it waits for, so this is asked here, once after each burst of events.
+    #[inline]
     pub(crate) fn take_notices(&mut self) -> Notices {
+        if self.snd.is_space_wanted() {
+            self.look_for_space();
+        }
+        core::mem::take(&mut self.notices)
+    }
+
+    /// Tells a writer that waits for space if there is enough.
+    fn look_for_space(&mut self) {
         // If memory is short, there may never be as much as the application waits for.
         // Nor is what chunks hold beside the bytes of the buffer available.
         let idle = self.snd.usage().used - self.snd.buffered();
@@ -142,7 +151,6 @@ impl Connection {
         if self.snd.take_offer(&self.config, most) {
             self.notices.add(Notices::WRITABLE);
         }
-        core::mem::take(&mut self.notices)
     }
 
     /// Copies received data into `buf`.

@@ -37,6 +37,11 @@ impl Connection {
         }
     }
 
+    /// True if something was newly found of the path.
+    pub(crate) fn has_path_news(&self) -> bool {
+        self.snd.has_path_news()
+    }
+
     /// What was newly found of the path.
     pub(crate) fn take_path_news(&mut self) -> Option<PathNews> {
         let (payload, full) = self.snd.take_path_news()?;

@@ -198,8 +198,8 @@ impl Egress {
         self.held.is_some_and(|held| held.conn == Some(conn))
     }
 
-    /// True if a packet is queued, or one without a connection waits.
-    pub(super) fn has_waiting(&self) -> bool {
+    /// True if descriptors or packets without a connection wait.
+    pub(super) fn has_entries(&self) -> bool {
         self.queued > 0 || !self.strays.is_empty()
     }
 

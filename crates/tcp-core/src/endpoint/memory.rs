@@ -89,31 +89,28 @@ impl Endpoint {
         }
     }
 
-    /// Bytes that belong to no connection. Those that change only while the endpoint is [unsettled](Self::unsettled) have been
-    /// counted.
-    fn tables(&self) -> usize {
-        self.rare_tables
+    /// Bytes that belong to no connection.
+    pub(super) fn tables(&self) -> usize {
+        self.tables_of_strangers() + self.tables_of_connections()
+    }
+
+    /// Those of tables that only change with what concerns no connection, or ends one: [`unsettled`](Endpoint::unsettled) tells.
+    fn tables_of_strangers(&self) -> usize {
+        self.syn_cache.memory()
+            + self.held_syns.memory()
             + self.time_wait.memory()
             + self.paths.memory()
             + self.fast_opens.memory()
-            + self.wheel.memory()
-            + self.egress.strays.memory()
-            + self.observe.budget.spare.memory()
-            + self.egress.queued * size_of::<Descriptor>()
-    }
-
-    /// Bytes that belong to no connection, nor change with one.
-    pub(super) fn count_rare_tables(&self) -> usize {
-        self.syn_cache.memory()
-            + self.held_syns.memory()
             + self.udp.memory()
             + self.packets.memory()
             + self.reassembly.memory()
+            + self.egress.strays.memory()
     }
 
-    /// True if the account says what belongs to no connection.
-    pub(super) fn tables_are_settled(&self) -> bool {
-        self.rare_tables == self.count_rare_tables() && self.tables() as u64 == self.observe.budget.tables()
+    /// Those that any event of a connection may change.
+    fn tables_of_connections(&self) -> usize {
+        let descriptors = self.egress.queued * size_of::<Descriptor>();
+        self.wheel.memory() + self.observe.budget.spare.memory() + descriptors
     }
 
     /// Charges what belongs to no connection.
@@ -121,7 +118,10 @@ impl Endpoint {
         if self.observe.budget.is_under_pressure() {
             self.observe.budget.spare.clear();
         }
-        let tables = self.tables();
+        if core::mem::take(&mut self.unsettled) {
+            self.strangers = self.tables_of_strangers();
+        }
+        let tables = self.strangers + self.tables_of_connections();
         let observe = &mut self.observe;
         observe.budget.settle(now, self.slots.len(), tables, &mut observe.counters);
     }
@@ -134,6 +134,7 @@ impl Endpoint {
     #[cold]
     fn free_memory(&mut self, now: Instant) {
         self.observe.counters.prune_called += 1;
+        self.unsettled = true;
         for _ in 0..LOOKS {
             let Some(index) = self.orphans.stalest().filter(|_| self.is_short()) else { break };
             self.reset_orphan(now, index);

@@ -161,10 +161,12 @@ pub struct Endpoint {
     events: VecDeque<u32>,
     /// Connections touched since they were last settled. [`Flags::TOUCHED`] marks those in this list.
     touched: Vec<u32>,
+    /// Connections of which only the notices were taken since then. [`Flags::NOTICED`] marks those to be settled.
+    noticed: Vec<u32>,
     /// Something has happened that touches no connection, and may have changed what the tables hold.
     unsettled: bool,
-    /// Bytes of the tables that do not change with a connection.
-    rare_tables: usize,
+    /// Bytes that these tables held when they were last settled.
+    strangers: usize,
     /// Whom to look at next if memory is short.
     hand: Hand,
     /// What streams are made of.
@@ -242,8 +244,9 @@ impl Endpoint {
             shard: None,
             events: VecDeque::new(),
             touched: Vec::new(),
+            noticed: Vec::new(),
             unsettled: true,
-            rare_tables: 0,
+            strangers: 0,
             hand: Hand::default(),
             pattern: None,
             now: Instant::ZERO,
@@ -395,9 +398,9 @@ impl Endpoint {
         emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<TxReport, E> {
         self.now = self.now.max(now);
-        self.unsettled |= self.egress.has_waiting();
+        self.unsettled |= self.egress.has_entries();
         let report = self.transmit_all(now, budget, emit);
-        self.unsettled |= self.egress.has_waiting();
+        self.unsettled |= self.egress.has_entries();
         if self.observe.tracer.is_some() {
             self.trace_blocked(now);
         }
@@ -408,6 +411,15 @@ impl Endpoint {
     /// The next event; `None` if there are no more.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.settle(self.now);
+        self.next_event()
+    }
+
+    /// The same, at less cost, for a driver that calls [`transmit`](Self::transmit) before anything but its applications' calls and
+    /// this: what does not concern applications is left to it.
+    pub fn poll_event_before_transmit(&mut self) -> Option<Event> {
+        if !self.touched.is_empty() && !self.settle_notices() {
+            self.settle(self.now);
+        }
         self.next_event()
     }
 
@@ -437,8 +449,15 @@ impl Endpoint {
     /// When [`poll_timeout`](Self::poll_timeout) is due: the same without what for, at less cost.
     #[must_use]
     pub fn timeout_at(&self) -> Option<Instant> {
+        let conns = self.wheel.next().map(|(at, _)| at);
+        // Mostly there is nothing but connections.
+        let records =
+            self.syn_cache.len() + self.time_wait.len() + self.held_syns.len() + self.reassembly.len();
+        if records + self.orphans.len() == 0 && self.egress.is_idle() && self.udp.is_empty() {
+            return conns;
+        }
         let own = [
-            self.wheel.next().map(|(at, _)| at),
+            conns,
             self.syn_cache.next_deadline(),
             self.time_wait.next_end(),
             self.orphan_deadline().map(|wakeup| wakeup.at),

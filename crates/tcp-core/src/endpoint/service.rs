@@ -2,12 +2,13 @@
 //!
 //! Events (segments, departures, calls of the application) come in bursts, and only the final state matters.
 //! So an event only *touches* its connection; touched connections are settled once, when
-//! [`transmit`](Endpoint::transmit) ends, before timers are served and before events are taken.
+//! [`transmit`](Endpoint::transmit) ends, before timers are served and before events are taken. A driver that takes events before it
+//! sends has them settled in two steps: the notices at once, the rest after sending.
 
 use super::Endpoint;
-use super::slots::Flags;
+use super::slots::{Flags, Slot};
 use crate::State;
-use crate::conn::{Notices, PathNews};
+use crate::conn::{Connection, Notices, PathNews};
 use crate::events::Event;
 use crate::id::{ConnId, ListenerId};
 use crate::time::Instant;
@@ -61,16 +62,13 @@ impl Endpoint {
     /// Settles every touched connection, and the account of memory.
     #[inline]
     pub(super) fn settle(&mut self, now: Instant) {
-        if !self.touched.is_empty() || self.unsettled || self.is_short() {
+        if !self.touched.is_empty() || !self.noticed.is_empty() || self.unsettled || self.is_short() {
             self.settle_all(now);
         }
         debug_assert!(self.tables_are_settled(), "what tables hold is settled");
     }
 
     fn settle_all(&mut self, now: Instant) {
-        if core::mem::take(&mut self.unsettled) {
-            self.rare_tables = self.count_rare_tables();
-        }
         if !self.touched.is_empty() {
             // Settling a connection never touches another one; the list is put back to keep its allocation.
             let mut touched = core::mem::take(&mut self.touched);
@@ -80,13 +78,53 @@ impl Endpoint {
             self.touched = touched;
             self.count_orphans();
         }
+        self.settle_noticed(now);
         self.settle_memory(now);
+    }
+
+    /// Settles the connections of which only the notices have been taken, unless that has been done.
+    fn settle_noticed(&mut self, now: Instant) {
+        let mut noticed = core::mem::take(&mut self.noticed);
+        for index in noticed.drain(..) {
+            if self.slots.slot(index).is_some_and(|slot| slot.flags.has(Flags::NOTICED)) {
+                self.settle_one(now, index);
+            }
+        }
+        self.noticed = noticed;
+    }
+
+    /// Takes the notices of touched connections, and leaves the rest to the next settlement: deadlines, and memory, as long as
+    /// that is plentiful. False if the rest cannot wait.
+    pub(super) fn settle_notices(&mut self) -> bool {
+        let can_wait = |slot: &Slot| {
+            let waits = |conn: &Connection| conn.state() == State::Established && !conn.has_path_news();
+            slot.conn.as_deref().is_some_and(waits) && !slot.flags.has(Flags::RELEASED | Flags::EARLY)
+        };
+        let lasts = |index: &u32| self.slots.slot(*index).is_some_and(can_wait);
+        if self.unsettled || !self.observe.budget.is_plentiful() || !self.touched.iter().all(lasts) {
+            return false;
+        }
+        let mut touched = core::mem::take(&mut self.touched);
+        for index in touched.drain(..) {
+            let Some(slot) = self.slots.slot_mut(index) else { continue };
+            slot.flags.clear(Flags::TOUCHED);
+            let Some(conn) = slot.conn.as_deref_mut() else { continue };
+            let notices = conn.take_notices();
+            if slot.take_in(notices) {
+                self.events.push_back(index);
+            }
+            if slot.flags.set(Flags::NOTICED) {
+                self.noticed.push(index);
+            }
+        }
+        self.touched = touched;
+        true
     }
 
     /// Settles one connection: its notices, its deadline, and whether it has ended.
     pub(super) fn settle_one(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.slot_mut(index) else { return };
-        slot.flags.clear(Flags::TOUCHED);
+        slot.flags.clear(Flags::TOUCHED | Flags::NOTICED);
         let Some(conn) = slot.conn.as_deref_mut() else { return };
         if self.observe.budget.is_under_pressure() {
             conn.shrink(&mut self.observe.counters);
@@ -95,6 +133,7 @@ impl Endpoint {
         let (notices, deadline, over) = (conn.take_notices(), conn.next_deadline(), conn.is_over());
         let state = conn.state();
         if let Some(news) = conn.take_path_news() {
+            self.unsettled = true;
             let (to, max) = (conn.tuple().remote_ip(), self.config.max_path_entries);
             match news {
                 PathNews::Narrow { mtu, expiry } => {
@@ -104,11 +143,8 @@ impl Endpoint {
                 PathNews::Wide => self.paths.forget(to),
             }
         }
-        if !notices.is_empty() && !slot.flags.has(Flags::RELEASED) {
-            slot.notices.add(notices);
-            if !slot.is_unheld() && slot.flags.set(Flags::EVENTS) {
-                self.events.push_back(index);
-            }
+        if slot.take_in(notices) {
+            self.events.push_back(index);
         }
         if slot.flags.has(Flags::RELEASED | Flags::EARLY) {
             if state != State::SynReceived && slot.flags.clear(Flags::EARLY) {
@@ -117,6 +153,7 @@ impl Endpoint {
             self.orphans.settle(now, slot);
         }
         if over {
+            self.unsettled = true;
             self.note_unanswered_fast_open(now, index);
         }
         if over || (state == State::TimeWait && self.retire(index)) {
@@ -132,6 +169,7 @@ impl Endpoint {
     /// The connection at `index` has ended: segments no longer find it. If the application holds it, it stays
     /// so that remaining data can be read.
     fn finish(&mut self, now: Instant, index: u32) {
+        self.unsettled = true;
         self.wheel.cancel(index);
         let id = self.slots.id(index);
         let Some(slot) = self.slots.slot_mut(index) else { return };

@@ -51,6 +51,8 @@ impl Flags {
     pub(super) const OFFERED: u16 = 256;
     /// The connection counts as a pending one of fast open.
     pub(super) const EARLY: u16 = 512;
+    /// The notices have been taken since the connection was touched; the rest is to be settled.
+    pub(super) const NOTICED: u16 = 1_024;
 
     /// True if `flag` is set, or one of several.
     pub(super) const fn has(self, flag: u16) -> bool {
@@ -106,6 +108,15 @@ impl Slot {
     /// The connection is no orphan any more.
     pub(super) const fn take_place(&mut self) -> Option<NonZeroU32> {
         if self.flags.has(Flags::RELEASED) { self.counts.take() } else { None }
+    }
+
+    /// The connection has these notices for the application. True if its index is to enter the event queue.
+    pub(super) fn take_in(&mut self, notices: Notices) -> bool {
+        if notices.is_empty() || self.flags.has(Flags::RELEASED) {
+            return false;
+        }
+        self.notices.add(notices);
+        !self.is_unheld() && self.flags.set(Flags::EVENTS)
     }
 
     /// Only the endpoint refers to the connection: it is forgotten as soon as it has ended.

@@ -157,6 +157,11 @@ impl Strays {
         self.waiting.len() * size_of::<(u64, Stray)>() + self.quoted
     }
 
+    /// True if none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     fn insert(&mut self, serial: u64, stray: Stray) {
         self.quoted += stray.payload().len();
         *self.count_of(&stray) += 1;

@@ -289,6 +289,11 @@ impl Sender {
         self.stream.path_mtu.as_deref().is_some_and(|path| path.may_fragment)
     }
 
+    /// True if [`take_path_news`](Self::take_path_news) has some.
+    pub(crate) fn has_path_news(&self) -> bool {
+        self.stream.path_mtu.as_deref().is_some_and(|path| path.news.is_some())
+    }
+
     /// The payload of segments that were newly shown to arrive, and that of full ones.
     pub(crate) fn take_path_news(&mut self) -> Option<(u32, u32)> {
         let path = self.stream.path_mtu.as_deref_mut()?;

@@ -94,8 +94,21 @@ pub(crate) struct Host {
     /// The application copies, shares chunks and works in place by turns, in an order that follows from this number. `None`: it
     /// copies.
     pub(crate) mix: Option<u64>,
+    /// When it takes events.
+    pub(crate) polls: Polls,
     /// Packets taken by the device that have not left.
     sending: VecDeque<(Instant, TxId, Wire)>,
+}
+
+/// When a host takes events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Polls {
+    /// After it has sent.
+    After,
+    /// Before it sends, and after.
+    Before,
+    /// The same, by [`Endpoint::poll_event_before_transmit`].
+    InTwoSteps,
 }
 
 /// What an application does with a connection.
@@ -216,6 +229,7 @@ impl Net {
                 events: vec![],
                 serve: Plan::send(0),
                 mix: None,
+                polls: Polls::After,
                 sending: VecDeque::new(),
             }
         });
@@ -316,6 +330,9 @@ impl Net {
     /// Transmits and lets the applications work until neither has anything left to do.
     pub(crate) fn settle(&mut self) {
         for from in [A, B] {
+            if self.hosts[from].polls != Polls::After {
+                self.hosts[from].work(self.now);
+            }
             loop {
                 self.transmit(from);
                 if !self.hosts[from].work(self.now) {
@@ -411,7 +428,10 @@ impl Host {
     /// Takes events and does what they ask for; true if something may have to be transmitted.
     fn work(&mut self, now: Instant) -> bool {
         let mut worked = false;
-        while let Some(event) = self.endpoint.poll_event() {
+        while let Some(event) = match self.polls {
+            Polls::After | Polls::Before => self.endpoint.poll_event(),
+            Polls::InTwoSteps => self.endpoint.poll_event_before_transmit(),
+        } {
             worked = true;
             self.events.push(event);
             if let Event::Accepted { conn, .. } = event {

@@ -1,6 +1,6 @@
 //! Streams between two endpoints: every byte is compared.
 
-use crate::net::{A, B, Link, Net, Plan, Stream, host_config, socket};
+use crate::net::{A, B, Link, Net, Plan, Polls, Stream, host_config, socket};
 use ackline_tcp_core::error::{ConnectError, ListenError};
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::{
@@ -53,6 +53,37 @@ fn megabytes_go_both_ways_in_super_packets() {
     let segments = net.hosts[A].endpoint.counters().tcp_out_segs;
     assert!(net.left[A] * 4 < segments, "{} packets for {segments} segments", net.left[A]);
     assert_eq!(net.hosts[A].endpoint.counters().tcp_retrans_segs, 0);
+}
+
+#[test]
+fn events_in_two_steps_change_nothing() {
+    let harms = Link { loss: 10, duplicates: 10, late: 20, ..Link::default() };
+    for (seed, link) in [(5, Link::default()), (6, harms), (7, harms)] {
+        let of = |polls| {
+            let mut net = Net::new(seed, link);
+            net.hosts.iter_mut().for_each(|host| host.polls = polls);
+            net.hosts[B].serve = Plan::send(MIB);
+            net.listen(B, 80, ConnConfig::default());
+            for up in [4 * MIB, MIB, 1] {
+                net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(up));
+            }
+            let mut deadlines = vec![];
+            while !net.run_until(Duration::from_millis(1), |net| both_ended(net, 3)) {
+                let states = net.hosts.each_ref().map(|host| {
+                    let endpoint = &host.endpoint;
+                    (endpoint.timeout_at(), endpoint.memory(), endpoint.counters().clone())
+                });
+                deadlines.push((states, net.digest));
+            }
+            assert!(deadlines.len() > 10, "seed {seed}");
+            (deadlines, net.hosts.map(|host| host.events))
+        };
+        let (one, other) = (of(Polls::Before), of(Polls::InTwoSteps));
+        assert_eq!(one.1, other.1, "seed {seed}");
+        for (one, other) in one.0.iter().zip(&other.0) {
+            assert_eq!(one, other, "seed {seed}");
+        }
+    }
 }
 
 #[test]
