@@ -83,7 +83,6 @@ impl Endpoint {
         self.charge_tables(now);
         if self.observe.budget.shortage() > 0 {
             self.free_memory(now);
-            self.rare_tables = self.count_rare_tables();
             self.charge_tables(now);
             self.observe.budget.forget_refusals();
         }

@@ -65,7 +65,7 @@ impl Endpoint {
         if !self.touched.is_empty() || !self.noticed.is_empty() || self.unsettled || self.is_short() {
             self.settle_all(now);
         }
-        debug_assert!(self.tables_are_settled(), "what tables hold is settled");
+        debug_assert_eq!(self.tables() as u64, self.observe.budget.tables(), "what tables hold is settled");
     }
 
     fn settle_all(&mut self, now: Instant) {

@@ -147,11 +147,6 @@ impl Strays {
         self.answers < MAX_WAITING_ANSWERS
     }
 
-    /// True if none waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
     /// Bytes held.
     pub(super) fn memory(&self) -> usize {
         self.waiting.len() * size_of::<(u64, Stray)>() + self.quoted
