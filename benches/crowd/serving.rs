@@ -100,6 +100,10 @@ fn spawn<S: Stream>(mut stream: S) {
 
 /// Each client asks again as soon as it was served.
 async fn ask(board: Arc<Board>) -> io::Result<()> {
+    // Until somebody listens.
+    while TcpStream::connect((HERE, PORT)).await.is_err() {
+        tokio::time::sleep(LOOK).await;
+    }
     let mut clients = JoinSet::new();
     for client in 0..CLIENTS {
         let board = board.clone();
