@@ -116,7 +116,12 @@ impl Budget {
     /// True if there is so much memory that every buffer may be as large as it wants to, whatever is not settled yet.
     pub(crate) const fn is_plentiful(&self) -> bool {
         const PLENTY: u64 = 1 << 29;
-        !self.is_under_pressure() && self.used() + PLENTY <= self.pressure && self.refused == 0
+        self.spares(PLENTY) && self.refused == 0
+    }
+
+    /// True if so many bytes more would cause no pressure.
+    const fn spares(&self, bytes: u64) -> bool {
+        !self.is_under_pressure() && self.used() + bytes <= self.pressure
     }
 
     /// What a connection holds with its buffers if all hold the same, in bytes.
@@ -173,7 +178,7 @@ impl Budget {
 
     /// The same as [`allowance`](Self::allowance), for settings that bound buffers.
     pub(crate) fn grant_to(&self, capacity: usize) -> Grant {
-        if !self.is_under_pressure() && self.pressure.saturating_sub(self.used()) >= 1 << LARGEST {
+        if self.spares(1 << LARGEST) {
             return Grant::UNLIMITED;
         }
         Grant::up_to(self.allowance(capacity))

@@ -79,7 +79,7 @@ impl Future for Driver {
                 let crowded = *workers.get_or_insert_with(|| {
                     let workers = has_workers();
                     if workers {
-                        shard.has_workers();
+                        shard.crowd();
                     }
                     workers
                 });

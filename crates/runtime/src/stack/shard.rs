@@ -106,8 +106,8 @@ impl Shard {
         self.state.poll_lock(cx)
     }
 
-    /// The driver runs on a runtime with worker threads.
-    pub(crate) fn has_workers(&self) {
+    /// The driver runs on a runtime with worker threads: see [`Lock::crowd`].
+    pub(crate) fn crowd(&self) {
         self.state.crowd();
     }
 

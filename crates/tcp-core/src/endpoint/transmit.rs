@@ -191,21 +191,16 @@ impl Endpoint {
                 let mut payload = Payload::from(conn.payload(plan));
                 let mut segments = gso::split(header.as_slice(), payload, size, mode)?;
                 let checksum = segments.checksum();
-                for turn in 0.. {
-                    let Some(headers) = segment_headers.get_mut(turn % HEADERS_AHEAD) else { break };
-                    // The first turns only write headers.
-                    if turn >= HEADERS_AHEAD
-                        && (headers.is_empty()
-                            || !offer(
-                                None,
-                                headers.as_slice(),
-                                checksum,
-                                payload.split_to(size.get().into()),
-                            ))
-                    {
-                        break;
-                    }
+                for headers in segment_headers.iter_mut() {
                     segments.next_headers(headers);
+                }
+                let mut turn = 0;
+                while let Some(headers) = segment_headers.get_mut(turn % HEADERS_AHEAD)
+                    && !headers.is_empty()
+                    && offer(None, headers.as_slice(), checksum, payload.split_to(size.get().into()))
+                {
+                    segments.next_headers(headers);
+                    turn += 1;
                 }
                 Ok(built)
             })

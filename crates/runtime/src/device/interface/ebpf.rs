@@ -95,7 +95,7 @@ const fn of(code: u32, destination: u8, source: u8, immediate: i32) -> Instructi
     Instruction { code: code as u8, registers: source << 4 | destination, offset: 0, immediate }
 }
 
-#[cfg(all(test, feature = "af-packet"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::device::interface::bpf::statement;
