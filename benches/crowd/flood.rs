@@ -3,17 +3,16 @@
 use crate::case::Who;
 use crate::forger::Forger;
 use crate::ground::{self, HERE, Outcome, PORT};
-use crate::measure::{self, BACKLOG, Here, LOOK, PATIENCE, WARM_UP};
+use crate::measure::{self, Here, WARM_UP};
 use crate::memory::{self, MEGABYTE};
 use crate::program;
 use crate::results::{Metric, Sample};
 use ackline::core::{Duration, Instant, ListenOn};
 use ackline_runtime::timer;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 
 /// From one client to the next.
 const EACH: std::time::Duration = std::time::Duration::from_millis(10);
@@ -62,7 +61,7 @@ pub(crate) fn run(who: Who, length: std::time::Duration) -> Outcome<Sample> {
     let forged = Arc::new(AtomicU64::new(0));
 
     measure::spawn("here", &report, move || {
-        here.run(&runtime, accept_in_kernel(), async |stack| {
+        here.run(&runtime, measure::accept_in_kernel(drop), async |stack| {
             let listener = stack.listen(ListenOn::Port(PORT))?;
             loop {
                 drop(listener.accept().await?);
@@ -87,15 +86,7 @@ pub(crate) fn run(who: Who, length: std::time::Duration) -> Outcome<Sample> {
         }
     })?;
 
-    let mut waited = std::time::Duration::ZERO;
-    while !clients.any_is_connected() {
-        measure::pause(&ended, LOOK)?;
-        waited += LOOK;
-        if waited > PATIENCE {
-            return Err("nobody is connected".into());
-        }
-    }
-    measure::pause(&ended, WARM_UP)?;
+    measure::warm_up(&ended, || clients.any_is_connected(), "nobody is connected")?;
     let resident = memory::resident()?;
     flood.send(())?;
     measure::pause(&ended, WARM_UP)?;
@@ -114,15 +105,6 @@ pub(crate) fn run(who: Who, length: std::time::Duration) -> Outcome<Sample> {
     sample.set(Metric::Resident, memory::most_resident()?.saturating_sub(resident) as f64 / MEGABYTE);
     sample.set(Metric::KernelMemory, memory::of_kernel()? as f64 / MEGABYTE);
     Ok(sample)
-}
-
-async fn accept_in_kernel() -> io::Result<()> {
-    let socket = TcpSocket::new_v4()?;
-    socket.bind(SocketAddr::from((HERE, PORT)))?;
-    let listener = socket.listen(BACKLOG)?;
-    loop {
-        drop(listener.accept().await?);
-    }
 }
 
 /// A client each time.

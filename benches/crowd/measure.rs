@@ -30,10 +30,10 @@ use tokio::net::{TcpSocket, TcpStream};
 /// From the first byte to the measurement: slow start and the growth of buffers are over.
 pub(crate) const WARM_UP: Duration = Duration::from_millis(500);
 /// For the connections to open and the first byte to come.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 /// Connections that wait to be accepted.
-pub(crate) const BACKLOG: u32 = 4_096;
+const BACKLOG: u32 = 4_096;
 
 /// The same as ackline's default, at both ends. One that paces by timers (BBR) would be all that is measured.
 const KERNEL_CC: &str = ackline::registry::DEFAULT_CC;
@@ -151,15 +151,7 @@ pub(crate) fn run(who: Who, act: Act, length: Duration) -> Outcome<Sample> {
         }
     })?;
 
-    let mut waited = Duration::ZERO;
-    while board.total() == 0 {
-        pause(&ended, LOOK)?;
-        waited += LOOK;
-        if waited > PATIENCE {
-            return Err("nothing came through".into());
-        }
-    }
-    pause(&ended, WARM_UP)?;
+    warm_up(&ended, || board.total() > 0, "nothing came through")?;
     let usage = || peers_thread.map(|peer| Usage::read(Runs::Threads, peer)).transpose();
     let before = usage()?;
     let start = timer::now();
@@ -246,6 +238,33 @@ pub(crate) fn spawn(
         let _ = report.send(format!("{label}: {why}"));
     })?;
     Ok(())
+}
+
+/// Waits until it has begun, and some time longer. `otherwise` says what is wrong if it never does.
+pub(crate) fn warm_up(
+    ended: &Receiver<String>,
+    has_begun: impl Fn() -> bool,
+    otherwise: &'static str,
+) -> Outcome<()> {
+    let mut waited = Duration::ZERO;
+    while !has_begun() {
+        pause(ended, LOOK)?;
+        waited += LOOK;
+        if waited > PATIENCE {
+            return Err(otherwise.into());
+        }
+    }
+    pause(ended, WARM_UP)
+}
+
+/// The kernel's end that listens where the measured end is, if that is the kernel's: what becomes of its connections is up to `serve`.
+pub(crate) async fn accept_in_kernel(serve: impl Fn(TcpStream)) -> io::Result<()> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(SocketAddr::from((HERE, PORT)))?;
+    let listener = socket.listen(BACKLOG)?;
+    loop {
+        serve(listener.accept().await?.0);
+    }
 }
 
 /// Waits; an end that ends meanwhile is an error.

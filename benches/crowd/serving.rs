@@ -3,7 +3,7 @@
 use crate::board::Board;
 use crate::case::{CLIENTS, Who};
 use crate::ground::{self, HERE, Outcome, PORT};
-use crate::measure::{self, BACKLOG, Here, LOOK, PATIENCE, WARM_UP};
+use crate::measure::{self, Here, LOOK};
 use crate::memory::{self, MEGABYTE};
 use crate::program::{self, Stream};
 use crate::results::{Metric, Sample};
@@ -11,11 +11,10 @@ use crate::usage::{Runs, Usage};
 use ackline::core::ListenOn;
 use ackline_runtime::timer;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 /// The threads go on when this returns: the process is to end.
@@ -30,7 +29,7 @@ pub(crate) fn run(who: Who, length: Duration) -> Outcome<Sample> {
     let resident = memory::resident()?;
 
     measure::spawn("here", &report, move || {
-        here.run(&runtime, serve_in_kernel(), async |stack| {
+        here.run(&runtime, measure::accept_in_kernel(spawn), async |stack| {
             let listener = stack.listen(ListenOn::Port(PORT))?;
             loop {
                 spawn(listener.accept().await?.0);
@@ -50,15 +49,7 @@ pub(crate) fn run(who: Who, length: Duration) -> Outcome<Sample> {
     // If it has failed, the report says why.
     let clients_thread = begun.recv().ok();
 
-    let mut waited = Duration::ZERO;
-    while board.total() == 0 {
-        measure::pause(&ended, LOOK)?;
-        waited += LOOK;
-        if waited > PATIENCE {
-            return Err("nobody is served".into());
-        }
-    }
-    measure::pause(&ended, WARM_UP)?;
+    measure::warm_up(&ended, || board.total() > 0, "nobody is served")?;
     let usage = || clients_thread.map(|clients| Usage::read(Runs::Threads, clients)).transpose();
     let before = usage()?;
     let start = timer::now();
@@ -74,15 +65,6 @@ pub(crate) fn run(who: Who, length: Duration) -> Outcome<Sample> {
     measure::set_times(&mut sample, &board.times());
     sample.set(Metric::Resident, memory::most_resident()?.saturating_sub(resident) as f64 / MEGABYTE);
     Ok(sample)
-}
-
-async fn serve_in_kernel() -> io::Result<()> {
-    let socket = TcpSocket::new_v4()?;
-    socket.bind(SocketAddr::from((HERE, PORT)))?;
-    let listener = socket.listen(BACKLOG)?;
-    loop {
-        spawn(listener.accept().await?.0);
-    }
 }
 
 /// Serves a client in a task of its own. A client that is gone is no error of the server's.
