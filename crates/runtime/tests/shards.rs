@@ -214,6 +214,9 @@ fn a_queue_that_hears_no_answers_finds_neighbours() {
             // The shards connect by turns. The first one's goes nowhere, so it asks nobody.
             let nowhere = stack.connect((Ipv4Addr::new(192, 0, 2, 1), PORT)).await.expect_err("no route");
             assert_eq!(nowhere.kind(), io::ErrorKind::HostUnreachable, "{nowhere}");
+            // Whichever queue looks first reports what the resolution says, and may have had to hand it over.
+            let before = stack.stats().handed_over;
+            assert!(before <= 1, "{before}");
             let mut stream = stack.connect(place).await.expect("connected");
             assert_eq!(stream.shard(), 1);
             stream.write_all(&[7]).await.expect("sent");
@@ -221,7 +224,7 @@ fn a_queue_that_hears_no_answers_finds_neighbours() {
             let stats = stack.stats();
             let neighbours = stats.device.neighbours;
             assert_eq!((neighbours.requests_sent, neighbours.waited), (1, 1), "{neighbours:?}");
-            assert_eq!(stats.handed_over, 0, "{stats:?}");
+            assert_eq!(stats.handed_over, before, "{stats:?}");
             Ok(())
         })
     });
