@@ -9,6 +9,7 @@ pub use nagle::Nagle;
 
 pub use crate::ecn::Ecn;
 use crate::policy::Policies;
+use crate::pool::{Limit, Pool};
 use crate::published::paper_price;
 use crate::time::Duration;
 use crate::wire::TxChecksumMode;
@@ -225,25 +226,23 @@ impl Default for EndpointConfig {
 }
 
 impl EndpointConfig {
-    /// The settings of one of `shards` endpoints of a host, whose limits together are these. Numbers of records, memory, and what may be
-    /// sent per second are divided, rounded up; what [the first one](crate::steering::Steering::shard_for) alone has (UDP, pings, fragments) is not.
+    /// The settings of one of `shards` endpoints of a host whose settings these are, for what they do not have [together](crate::endpoint::Host).
+    /// Memory and what may be sent per second are divided, rounded up. So are the tables of paths and of fast open cookies, because each endpoint learns its own; and what
+    /// one source may have ([`half_open_per_source`](Self::half_open_per_source), [`held_syns_per_source`](Self::held_syns_per_source)), rounded down but at least one:
+    /// to count together, all would have to write to one table for every SYN, and the hash spreads the connections of a source
+    /// evenly anyway. What [the first one](crate::steering::Steering::shard_for) alone has (UDP, pings, fragments) is not divided.
     #[must_use]
     pub fn share(&self, shards: usize) -> Self {
         let shards = shards.max(1) as u64;
         let part = |limit: u32| u64::from(limit).div_ceil(shards) as u32;
+        let of_source = |limit: u32| (u64::from(limit) / shards).max(limit.min(1).into()) as u32;
         // A table has sets of four.
         let table = |entries: u32| part(entries).next_multiple_of(4);
         Self {
-            max_connections: part(self.max_connections),
-            max_half_open: part(self.max_half_open),
-            half_open_per_source: part(self.half_open_per_source),
-            max_held_syns: part(self.max_held_syns),
-            held_syns_per_source: part(self.held_syns_per_source),
-            max_orphans: part(self.max_orphans),
-            max_time_wait: part(self.max_time_wait),
+            half_open_per_source: of_source(self.half_open_per_source),
+            held_syns_per_source: of_source(self.held_syns_per_source),
             max_memory: self.max_memory.map(|bytes| bytes.div_ceil(shards)),
             max_path_entries: table(self.max_path_entries),
-            fast_open_queue: part(self.fast_open_queue),
             max_fast_open_entries: table(self.max_fast_open_entries),
             challenge_acks_per_second: part(self.challenge_acks_per_second),
             resets_per_second: part(self.resets_per_second),
@@ -585,6 +584,15 @@ pub struct AcceptConfig {
     pub hold_syns: bool,
     /// Maximum number of SYNs of this listener that are held, beside [`EndpointConfig::max_held_syns`] for all.
     pub max_held_syns: u32,
+    /// The same limits, if the listeners of several endpoints have them together.
+    of_host: Option<ListenerPools>,
+}
+
+/// The limits of a listener that is on several endpoints.
+#[derive(Clone, Debug)]
+struct ListenerPools {
+    backlog: Arc<Pool>,
+    held_syns: Arc<Pool>,
 }
 
 impl Default for AcceptConfig {
@@ -594,16 +602,31 @@ impl Default for AcceptConfig {
             backlog: 1024,
             hold_syns: false,
             max_held_syns: 1 << 13,
+            of_host: None,
         }
     }
 }
 
 impl AcceptConfig {
-    /// The settings of a listener of one of `shards` endpoints of a host, whose limits together are these, rounded up.
+    /// The settings of a listener that is on each of `shards` endpoints of a host, which get a clone each: then the limits hold for all of them
+    /// together. Who changes one later changes what this endpoint may have, within what all were given.
     #[must_use]
     pub fn share(&self, shards: usize) -> Self {
-        let part = |limit: u32| u64::from(limit).div_ceil(shards.max(1) as u64) as u32;
-        Self { backlog: part(self.backlog), max_held_syns: part(self.max_held_syns), ..self.clone() }
+        let pool = |limit| Arc::new(Pool::new(limit, shards));
+        let pools = ListenerPools { backlog: pool(self.backlog), held_syns: pool(self.max_held_syns) };
+        Self { of_host: Some(pools), ..self.clone() }
+    }
+
+    /// What the listeners may have of [`backlog`](Self::backlog) together.
+    pub(crate) fn backlog_of_host(&self) -> Limit {
+        let pools = self.of_host.as_ref();
+        pools.map_or(Limit::own(u32::MAX), |pools| Limit::of_host(pools.backlog.clone()))
+    }
+
+    /// What they may have of [`max_held_syns`](Self::max_held_syns) together.
+    pub(crate) fn held_syns_of_host(&self) -> Limit {
+        let pools = self.of_host.as_ref();
+        pools.map_or(Limit::own(u32::MAX), |pools| Limit::of_host(pools.held_syns.clone()))
     }
 
     /// The defaults, with the given settings for accepted connections.

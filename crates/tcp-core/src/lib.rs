@@ -13,13 +13,17 @@ extern crate std;
 // Data that need not be kept.
 pub mod pattern;
 
-// Values that need nothing else.
+// What endpoints on several threads share is made of these.
+mod sync;
+
+// Values that need nothing else, and a limit of several endpoints.
 mod blocks;
 pub mod counters;
 mod ecn;
 pub mod error;
 mod four_tuple;
 pub mod id;
+mod pool;
 mod ring;
 pub mod seq;
 pub mod state;

@@ -16,7 +16,7 @@ use ackline_tcp_core::policy::sched::Bypass;
 use ackline_tcp_core::policy::{EgressScheduler, NewEgressScheduler, SpecError};
 use ackline_tcp_core::steering::{MAX_SHARDS, Steering};
 use ackline_tcp_core::wire::TxChecksumMode;
-use ackline_tcp_core::{ConnConfig, Duration, Endpoint, EndpointConfig};
+use ackline_tcp_core::{ConnConfig, Duration, Endpoint, EndpointConfig, endpoint};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -450,6 +450,7 @@ impl Builder {
         };
         let waits = Waits { pacing, busy_poll, turn, backlog_time };
         let config = Arc::new(endpoint);
+        let host = endpoint::Host::new(&config, steering);
         let (mut shards, mut runtimes, mut drivers) = (Vec::new(), Vec::new(), Vec::new());
         let devices = std::iter::once(device).chain(queues);
         for (index, ((timer, runtime, own), device)) in places.into_iter().zip(devices).enumerate() {
@@ -462,7 +463,7 @@ impl Builder {
             let mut endpoint = Endpoint::new(limits, scheduler, seed);
             let links = hub.clone().map(|hub| Links::new(hub, index));
             if links.is_some() {
-                endpoint.join(steering, index);
+                endpoint.join(&host, index);
             }
             let shard = Arc::new(Shard::new(endpoint, device, timer, waits, links));
             shards.push(shard.clone());

@@ -116,7 +116,7 @@ impl Endpoint {
             counters.tcp_fast_open_passive_fail += 1;
             return FastOpenSyn::WithoutCookie;
         }
-        if self.fast_opens.pending >= self.config.fast_open_queue {
+        if !self.limits.fast_open.has_room(self.fast_opens.pending as usize) {
             counters.tcp_fast_open_listen_overflow += 1;
             return FastOpenSyn::Ordinary;
         }

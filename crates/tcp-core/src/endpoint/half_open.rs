@@ -39,15 +39,15 @@ impl Endpoint {
         syn: &TcpSegment<'_>,
         iss_floor: Option<SeqNum>,
     ) -> Ingested {
-        let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
+        let Some(listener) = self.listeners.get_mut(number) else { return Ingested::Handled };
         if listener.accept.hold_syns {
             return self.hold_syn(now, number, tuple, ip, syn, iss_floor);
         }
         // RFC 9293, section 3.10.7.2, does not cover these cases; the client repeats an unanswered SYN.
-        if !listener.has_room() {
+        if !listener.may_have_room() {
             return self.drop_packet(DropReason::BacklogFull);
         }
-        if self.slots.len() >= self.config.max_connections as usize {
+        if !self.limits.connections.may_have_room(self.slots.len()) {
             return self.drop_packet(DropReason::EndpointFull);
         }
         if !self.egress.strays.has_room_for_syn_ack() {
@@ -56,6 +56,9 @@ impl Endpoint {
         let config = listener.accept.conn.clone();
         let fast_open = self.fast_open_syn(now, &config, tuple, syn);
         if let FastOpenSyn::Valid(cookie) = fast_open {
+            if let Err(reason) = self.take_place(number, false) {
+                return self.drop_packet(reason);
+            }
             let iss = self.iss(now, tuple, iss_floor);
             return self.accept_early(now, number, tuple, (ip, syn), iss, cookie);
         }
@@ -116,8 +119,8 @@ impl Endpoint {
         }
     }
 
-    fn is_cache_full(&self) -> bool {
-        self.syn_cache.len() >= self.config.max_half_open as usize
+    fn is_cache_full(&mut self) -> bool {
+        !self.limits.half_open.has_room(self.syn_cache.len())
     }
 
     /// Queues a SYN-ACK with a cookie.
@@ -192,9 +195,11 @@ impl Endpoint {
         if !reopens && self.syn_cache.share_of(tuple) >= self.config.half_open_per_source {
             return false;
         }
-        let Some(oldest) = self.syn_cache.oldest() else { return false };
-        self.end_half_open(oldest, ConnError::TimedOut);
-        self.observe.counters.half_open_evicted += 1;
+        while self.is_cache_full() {
+            let Some(oldest) = self.syn_cache.oldest() else { return false };
+            self.end_half_open(oldest, ConnError::TimedOut);
+            self.observe.counters.half_open_evicted += 1;
+        }
         true
     }
 
@@ -253,18 +258,16 @@ impl Endpoint {
         ip: &IpInfo,
         segment: &TcpSegment<'_>,
     ) -> Ingested {
-        let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
         let syn = self.held_syns.is_answered(tuple);
         // One whose SYN the application has accepted does not wait for it.
-        if syn.is_none() && !listener.has_room() {
-            return self.drop_packet(DropReason::BacklogFull);
-        }
-        if self.slots.len() >= self.config.max_connections as usize {
-            return self.drop_packet(DropReason::EndpointFull);
+        if let Err(reason) = self.take_place(number, syn.is_some()) {
+            return self.drop_packet(reason);
         }
         if !takes_connection(&mut self.observe.budget) {
+            self.listeners.settle(number);
             return self.drop_packet(DropReason::ConnectionMemory);
         }
+        let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
         let entry = self.syn_cache.look_up(tuple).and_then(|place| self.syn_cache.remove(place));
         let config = entry.map_or_else(|| listener.accept.conn.clone(), |entry| entry.config);
         let id = self.add_accepted(now, syn.is_none().then_some(number), tuple, config, half_open);
@@ -273,6 +276,19 @@ impl Endpoint {
         }
         self.give_to_conn(now, id.index, ip, segment);
         Ingested::Accepted(id)
+    }
+
+    /// Takes a place for a connection that waits for the application unless its SYN `is_answered` already.
+    fn take_place(&mut self, number: NonZeroU32, is_answered: bool) -> Result<(), DropReason> {
+        let Some(listener) = self.listeners.get_mut(number) else { return Ok(()) };
+        if !is_answered && !listener.has_room() {
+            return Err(DropReason::BacklogFull);
+        }
+        if !self.limits.connections.has_room(self.slots.len()) {
+            self.listeners.settle(number);
+            return Err(DropReason::EndpointFull);
+        }
+        Ok(())
     }
 
     /// Adds a connection in SYN-RECEIVED, which waits in the backlog of the listener with this number, if any.

@@ -10,10 +10,12 @@
 
 use super::deadline_table::{DeadlineTable, Deadlined, KEEP, Wait};
 use super::shares::{Shares, spread};
+use crate::config::AcceptConfig;
 use crate::conn::{HalfOpen, Offer, Syns};
 use crate::error::ConnError;
 use crate::four_tuple::FourTuple;
 use crate::id::{ConnId, ListenerId};
+use crate::pool::Limit;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::{IpInfo, MAX_OPTIONS_LEN, OptionIter, TcpOptions, TcpSegment};
@@ -198,11 +200,13 @@ impl Deadlined for HeldSyn {
 }
 
 /// What a listener has of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OfListener {
     /// To be taken by the application, in the order in which they came; stale entries are skipped.
     untaken: VecDeque<SynId>,
     held: u32,
+    /// What the endpoints of the host may have of them together.
+    limit: Limit,
     /// The application has been told of those in the queue.
     told: bool,
 }
@@ -271,9 +275,15 @@ impl HeldSyns {
         self.held.get_mut(place)
     }
 
-    /// SYNs that the listener with this number has.
-    pub(super) fn of_listener(&self, listener: NonZeroU32) -> u32 {
-        self.listeners.get(&listener).map_or(0, |of| of.held)
+    /// True if the listener with this number may have one more.
+    pub(super) fn has_room_for(&mut self, listener: NonZeroU32, accept: &AcceptConfig) -> bool {
+        let of = self.listeners.entry(listener).or_insert_with(|| OfListener {
+            untaken: VecDeque::new(),
+            held: 0,
+            limit: accept.held_syns_of_host(),
+            told: false,
+        });
+        of.held < accept.max_held_syns && of.limit.has_room(of.held as usize)
     }
 
     /// SYNs of the source of `tuple`.
@@ -281,7 +291,14 @@ impl HeldSyns {
         self.shares.of(tuple)
     }
 
-    /// Holds a SYN for `timeout`. None of `tuple` may be held; at most `most` are.
+    /// What had room did not come.
+    pub(super) fn settle(&mut self, listener: NonZeroU32) {
+        if let Some(of) = self.listeners.get_mut(&listener) {
+            of.limit.settle(of.held as usize);
+        }
+    }
+
+    /// Holds a SYN for `timeout`. None of `tuple` may be held; at most `most` are, and the listener [has room](Self::has_room_for).
     pub(super) fn hold(
         &mut self,
         now: Instant,
@@ -314,7 +331,7 @@ impl HeldSyns {
         let id = held.id();
         self.held.insert(held, now, timeout, most as usize);
         self.shares.enter(tuple);
-        let of = self.listeners.entry(listener).or_default();
+        let Some(of) = self.listeners.get_mut(&listener) else { return };
         of.held += 1;
         // More than half of them are stale: this is O(1) per SYN.
         if of.untaken.len() > 2 * of.held as usize {
@@ -355,6 +372,7 @@ impl HeldSyns {
         self.shares.leave(&held.tuple);
         if let Some(of) = self.listeners.get_mut(&held.listener) {
             of.held -= 1;
+            of.limit.settle(of.held as usize);
             if of.held == 0 {
                 // What is left in its queue is stale.
                 self.queued -= of.untaken.len();
@@ -450,6 +468,7 @@ impl core::fmt::Debug for HeldSyns {
 #[cfg(test)]
 mod tests {
     use super::{HeldSyn, HeldSyns, RECORD};
+    use crate::config::AcceptConfig;
     use crate::four_tuple::FourTuple;
     use crate::seq::SeqNum;
     use crate::time::{Duration, Instant};
@@ -489,6 +508,9 @@ mod tests {
         for number in 0..most {
             let tuple = FourTuple::numbered(number << 16);
             let listener = NonZeroU32::MIN;
+            let mut accept = AcceptConfig::default();
+            accept.max_held_syns = most;
+            assert!(syns.has_room_for(listener, &accept));
             syns.hold(now, (listener, &tuple), (&ip, &syn), None, Duration::from_secs(1), most);
             let allocated = syns.held.memory() + syns.shares.memory();
             assert!(allocated <= RECORD * syns.len().max(64), "{allocated} for {}", syns.len());

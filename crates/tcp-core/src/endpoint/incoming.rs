@@ -109,7 +109,7 @@ impl Endpoint {
             // A cookie from before the listener held SYNs has made one.
             return Err(AcceptError::Gone);
         }
-        if self.slots.len() >= self.config.max_connections as usize {
+        if !self.limits.connections.may_have_room(self.slots.len()) {
             self.drop_packet(DropReason::EndpointFull);
             return Err(AcceptError::TooManyConnections);
         }
@@ -175,13 +175,14 @@ impl Endpoint {
         let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
         let (most, held) = (self.config.max_held_syns, self.held_syns.len());
         let has_share = self.held_syns.of_source(tuple) >= self.config.held_syns_per_source;
-        if held >= most as usize
-            || (held >= most as usize / 2 && has_share)
-            || self.held_syns.of_listener(number) >= listener.accept.max_held_syns
+        if (has_share && self.limits.held_syns.is_half_used(held))
+            || !self.limits.held_syns.has_room(held)
+            || !self.held_syns.has_room_for(number, &listener.accept)
         {
             return self.drop_packet(DropReason::HeldSynsFull);
         }
         if !takes_held_syn(&mut self.observe.budget) {
+            self.held_syns.settle(number);
             return self.drop_packet(DropReason::ConnectionMemory);
         }
         let timeout = self.config.held_syn_timeout;

@@ -3,6 +3,7 @@
 use crate::config::{AcceptConfig, ListenOn};
 use crate::error::ListenError;
 use crate::id::ListenerId;
+use crate::pool::Limit;
 use alloc::collections::BTreeMap;
 use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU32;
@@ -24,12 +25,19 @@ pub(super) struct Listener {
     pub(super) accept: AcceptConfig,
     /// Connections that the application has not accepted yet: the accept queue.
     waiting: u32,
+    /// What the endpoints of the host may have of them together.
+    backlog: Limit,
 }
 
 impl Listener {
+    /// True if the backlog may have room for another connection when its handshake is complete.
+    pub(super) fn may_have_room(&mut self) -> bool {
+        self.waiting < self.accept.backlog && self.backlog.may_have_room(self.waiting as usize)
+    }
+
     /// True if the backlog has room for another connection.
-    pub(super) const fn has_room(&self) -> bool {
-        self.waiting < self.accept.backlog
+    pub(super) fn has_room(&mut self) -> bool {
+        self.waiting < self.accept.backlog && self.backlog.has_room(self.waiting as usize)
     }
 }
 
@@ -43,7 +51,8 @@ impl Listeners {
         }
         self.made = number.get();
         self.places.insert(place, number);
-        self.listeners.insert(number, Listener { place, accept, waiting: 0 });
+        let backlog = accept.backlog_of_host();
+        self.listeners.insert(number, Listener { place, accept, waiting: 0, backlog });
         Ok(ListenerId(number.get()))
     }
 
@@ -88,6 +97,18 @@ impl Listeners {
         self.listeners.get(&number)
     }
 
+    /// The same, for one more connection.
+    pub(super) fn get_mut(&mut self, number: NonZeroU32) -> Option<&mut Listener> {
+        self.listeners.get_mut(&number)
+    }
+
+    /// What had room did not come.
+    pub(super) fn settle(&mut self, number: NonZeroU32) {
+        if let Some(listener) = self.listeners.get_mut(&number) {
+            listener.backlog.settle(listener.waiting as usize);
+        }
+    }
+
     /// Another connection is waiting.
     pub(super) fn enter(&mut self, number: NonZeroU32) {
         if let Some(listener) = self.listeners.get_mut(&number) {
@@ -99,6 +120,7 @@ impl Listeners {
     pub(super) fn leave(&mut self, number: NonZeroU32) {
         if let Some(listener) = self.listeners.get_mut(&number) {
             listener.waiting -= 1;
+            listener.backlog.settle(listener.waiting as usize);
         }
     }
 }

@@ -119,10 +119,22 @@ impl Endpoint {
         }
         if core::mem::take(&mut self.unsettled) {
             self.strangers = self.tables_of_strangers();
+            self.settle_limits();
         }
         let tables = self.strangers + self.tables_of_connections();
         let observe = &mut self.observe;
         observe.budget.settle(now, self.slots.len(), tables, &mut observe.counters);
+    }
+
+    /// What has ended makes room for others, of other endpoints as well.
+    fn settle_limits(&mut self) {
+        let limits = &mut self.limits;
+        limits.connections.settle(self.slots.len());
+        limits.half_open.settle(self.syn_cache.len());
+        limits.held_syns.settle(self.held_syns.len());
+        limits.orphans.settle(self.orphans.len());
+        limits.time_wait.settle(self.time_wait.len());
+        limits.fast_open.settle(self.fast_opens.pending() as usize);
     }
 
     pub(super) fn is_short(&self) -> bool {

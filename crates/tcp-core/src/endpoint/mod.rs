@@ -17,7 +17,7 @@
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
 //! | `memory.rs` | the memory budget: what is charged, and who goes if it is used up |
-//! | `shard.rs` | one endpoint of several of a host |
+//! | `shard.rs`, `limits.rs` | one endpoint of several of a host; what it may have, alone or with the others |
 //! | `mtu.rs` | the MTU of the device has changed |
 //! | `fast_open.rs`, `fast_open_cookies.rs` | TCP Fast Open on both sides: who may, and the server's cookies |
 //! | `address_table.rs` | what is known by destination: what paths carry, and fast open cookies |
@@ -48,6 +48,7 @@ mod icmp;
 mod incoming;
 mod ingest;
 mod isn;
+mod limits;
 mod listen;
 mod memory;
 mod mtu;
@@ -79,6 +80,7 @@ mod wheel;
 pub use handle::Conn;
 pub use held_syns::{IncomingSyn, SynEvent, SynId};
 pub use incoming::Refusal;
+pub use shard::Host;
 pub use udp_sockets::{UdpEvent, UdpReceived, UdpStats};
 
 use crate::State;
@@ -107,6 +109,7 @@ use egress::Egress;
 use fast_open::FastOpens;
 use held_syns::HeldSyns;
 use isn::IsnGenerator;
+use limits::Limits;
 use listen::Listeners;
 use memory::Hand;
 use observe::Observe;
@@ -130,6 +133,7 @@ use wheel::TimingWheel;
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
+    limits: Limits,
     slots: Slots,
     /// Connections by their addresses and ports.
     demux: Demux,
@@ -225,6 +229,7 @@ impl Endpoint {
         config.max_super_packet = config.max_super_packet.min(MAX_PACKET);
         let keys = Keys::from_seed(seed);
         Self {
+            limits: Limits::own(&config),
             slots: Slots::default(),
             demux: Demux::new(keys.demux),
             latest: 0,

@@ -65,7 +65,7 @@ impl Endpoint {
         let address = self.source_address(to)?;
         // Connections that have ended free their four-tuples.
         self.settle(now);
-        if self.slots.len() >= self.config.max_connections as usize {
+        if !self.limits.connections.has_room(self.slots.len()) {
             self.observe.counters.connections_refused += 1;
             return Err(ConnectError::TooManyConnections);
         }

@@ -165,16 +165,18 @@ impl Orphans {
         firsts.min_by_key(|(since, _)| *since).map(|(_, index)| index)
     }
 
-    /// Notes what the orphan in `slot` has come to; it may be none any more.
-    pub(super) fn settle(&mut self, now: Instant, slot: &mut Slot) {
-        let Some((place, conn)) = slot.place().zip(slot.conn.as_deref()) else { return };
-        match Waits::in_state(conn.state()) {
+    /// Notes what the orphan in `slot` has come to. True if it is none any more.
+    pub(super) fn settle(&mut self, now: Instant, slot: &mut Slot) -> bool {
+        let Some((place, conn)) = slot.place().zip(slot.conn.as_deref()) else { return false };
+        let waits = Waits::in_state(conn.state());
+        match waits {
             Some(waits) => self.follow(now, place, waits, conn.snd_una()),
             None => {
                 slot.take_place();
                 self.leave(place);
             }
         }
+        waits.is_none()
     }
 }
 
@@ -186,7 +188,7 @@ impl Endpoint {
         let Some(waits) = Waits::in_state(conn.state()) else { return };
         let entry = Entry { since: now, una: conn.snd_una(), index, before: None, after: None, waits };
         slot.set_place(self.orphans.enter(entry));
-        if self.orphans.len() > self.config.max_orphans as usize
+        while !self.limits.orphans.covers(self.orphans.len())
             && let Some(stalest) = self.orphans.stalest()
         {
             self.reset_orphan(now, stalest);

@@ -149,8 +149,9 @@ impl Endpoint {
         if slot.flags.has(Flags::RELEASED | Flags::EARLY) {
             if state != State::SynReceived && slot.flags.clear(Flags::EARLY) {
                 self.fast_opens.leave();
+                self.unsettled = true;
             }
-            self.orphans.settle(now, slot);
+            self.unsettled |= self.orphans.settle(now, slot);
         }
         if over {
             self.unsettled = true;

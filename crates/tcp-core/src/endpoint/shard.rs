@@ -3,15 +3,65 @@
 //! The driver gives each endpoint the packets that [`Steering`] says are its own. The endpoint chooses local ports so that it owns the
 //! connections that it opens. What has come in fragments it can tell only when it is put together, so it gives it back then.
 
+use super::limits::{Limits, Pools};
 use super::{Endpoint, Ingested};
+use crate::config::EndpointConfig;
 use crate::steering::Steering;
 use crate::wire::RxPacket;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use core::net::SocketAddr;
 
 /// Maximum number of packets that wait to be given back; the driver takes them after each batch.
 const MOST_FOREIGN: usize = 64;
+
+/// What the endpoints of one host have in common: which of them has a connection, and the limits that hold for all of them together.
+///
+/// ```
+/// use ackline_tcp_core::endpoint::Host;
+/// use ackline_tcp_core::policy::builtin::Fifo;
+/// use ackline_tcp_core::steering::Steering;
+/// use ackline_tcp_core::{Endpoint, EndpointConfig};
+///
+/// let (seed, config) = ([7; 32], EndpointConfig::default());
+/// let host = Host::new(&config, Steering::new(2, &seed));
+/// let endpoints = [0, 1].map(|index| {
+///     let mut endpoint = Endpoint::new(config.share(2), Box::new(Fifo::default()), seed);
+///     endpoint.join(&host, index);
+///     endpoint
+/// });
+/// # assert_eq!(endpoints.len(), 2);
+/// ```
+///
+/// The endpoints may be on different threads. None takes a lock, and none writes what others read for a packet, or a connection, of its
+/// own: each takes parts of the limits in advance, and gives back what it does not need. So the sum never exceeds a limit, and one
+/// endpoint may have nearly all of it while the others have nothing to do; these keep at most a thirty-second of it.
+///
+/// | limit | an endpoint that finds nothing left, and needs some |
+/// |---|---|
+/// | [`max_connections`](EndpointConfig::max_connections), a listener's [`backlog`](crate::AcceptConfig::backlog) | refuses, as an endpoint alone |
+/// | [`max_half_open`](EndpointConfig::max_half_open) | answers with SYN cookies; without them, its own oldest makes room, and if it has none it drops the SYN |
+/// | [`max_held_syns`](EndpointConfig::max_held_syns), also a [listener's](crate::AcceptConfig::max_held_syns) | drops the SYN, as an endpoint alone |
+/// | [`max_orphans`](EndpointConfig::max_orphans) | resets its own orphan that has made no progress for longest, which may be the new one |
+/// | [`max_time_wait`](EndpointConfig::max_time_wait) | forgets its own record closest to its end; if it has none, the new connection does not wait |
+/// | [`fast_open_queue`](EndpointConfig::fast_open_queue) | begins an ordinary handshake, as an endpoint alone |
+///
+/// One that has less than an equal part is not left with nothing for as long as others are busy: these then give back what they do not
+/// use, and an endpoint with more than an equal part that is at its limit gives up another place whenever it replaces something.
+#[derive(Clone, Debug)]
+pub struct Host {
+    steering: Steering,
+    pools: Arc<Pools>,
+}
+
+impl Host {
+    /// A host with these limits, whose connections `steering` spreads.
+    #[must_use]
+    pub fn new(config: &EndpointConfig, steering: Steering) -> Self {
+        Self { steering, pools: Arc::new(Pools::new(config, steering.shards())) }
+    }
+}
 
 /// Which of the host's endpoints this is.
 #[derive(Debug)]
@@ -35,10 +85,11 @@ impl Shard {
 }
 
 impl Endpoint {
-    /// Makes this the endpoint number `index` of the host whose connections `steering` spreads. All of them need the same addresses, and the same
+    /// Makes this the endpoint number `index` of `host`. All of them need the same addresses, and the same
     /// seed: then they choose initial sequence numbers, and accept fast open cookies, as one host. Before the first connection.
-    pub fn join(&mut self, steering: Steering, index: usize) {
-        self.shard = Some(Box::new(Shard { steering, index, foreign: VecDeque::new() }));
+    pub fn join(&mut self, host: &Host, index: usize) {
+        self.limits = Limits::of_host(&host.pools);
+        self.shard = Some(Box::new(Shard { steering: host.steering, index, foreign: VecDeque::new() }));
     }
 
     /// The next packet that came in fragments and belongs to another endpoint of the host.
@@ -62,7 +113,7 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ConnConfig, EndpointConfig, Target};
+    use crate::config::{ConnConfig, Target};
     use crate::policy::builtin::Fifo;
     use crate::time::Instant;
     use alloc::sync::Arc;
@@ -70,9 +121,10 @@ mod tests {
     fn endpoint(shards: usize, index: usize) -> (Endpoint, Steering) {
         let mut config = EndpointConfig::default();
         config.addresses.push([10, 0, 0, 1].into());
-        let mut endpoint = Endpoint::new(config, Box::new(Fifo::default()), [3; 32]);
         let steering = Steering::new(shards, &[3; 32]);
-        endpoint.join(steering, index);
+        let host = Host::new(&config, steering);
+        let mut endpoint = Endpoint::new(config, Box::new(Fifo::default()), [3; 32]);
+        endpoint.join(&host, index);
         (endpoint, steering)
     }
 

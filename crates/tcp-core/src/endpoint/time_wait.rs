@@ -24,13 +24,13 @@ impl Endpoint {
         let Some(conn) = slot.conn.as_deref() else { return false };
         let Some(retired) = conn.retire() else { return false };
         let name = self.time_wait.name(conn.tuple());
-        if self.time_wait.len() >= self.config.max_time_wait as usize {
+        while !self.limits.time_wait.has_room(self.time_wait.len()) {
             self.observe.counters.tcp_time_wait_overflow += 1;
-            self.time_wait.remove_first();
+            if !self.time_wait.remove_first() {
+                return true;
+            }
         }
-        if self.config.max_time_wait > 0 {
-            self.time_wait.insert(name, &retired, self.config.default_ttl);
-        }
+        self.time_wait.insert(name, &retired, self.config.default_ttl);
         true
     }
 
