@@ -63,7 +63,7 @@ fn read(bench: &mut Bench, conn: ConnId) -> Vec<u8> {
     data
 }
 
-fn pass(bench: &mut Bench, time: Duration) -> Vec<Sent> {
+pub(crate) fn pass(bench: &mut Bench, time: Duration) -> Vec<Sent> {
     let end = bench.now + time;
     let mut sent = vec![];
     while let Some(wakeup) = bench.endpoint.poll_timeout().filter(|wakeup| wakeup.at <= end) {

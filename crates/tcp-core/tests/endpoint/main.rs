@@ -17,6 +17,7 @@ mod orphans;
 mod packets;
 mod path_mtu;
 mod refusals;
+mod shards;
 mod stray;
 mod syn_cookies;
 mod time_wait;
