@@ -20,10 +20,15 @@
 //! a packet's worth, because a connection would stand still without. So the budget is exceeded by no more than that per
 //! connection, and only until [somebody goes](Budget::shortage).
 //!
+//! **Of several endpoints of one host** the budget is that of all. What the others [hold](crate::host_memory), as of the last settlement, counts as held; what is taken is
+//! reserved first, so that all together keep to the budget as one endpoint does. An endpoint frees no more than it holds beyond its part: the rest
+//! is asked of those who hold more than theirs.
+//!
 //! [memory]: crate::conn::Connection::memory
 
 use crate::blocks::SpareBlocks;
 use crate::counters::Counters;
+use crate::host_memory::MemoryPart;
 use crate::time::Instant;
 
 /// What each buffer may take however little memory there is, in bytes: a packet's worth.
@@ -49,12 +54,20 @@ pub(crate) struct Budget {
     taken: u64,
     /// The largest number of bytes that were refused since, although nobody would have had more than its share.
     refused: u64,
-    /// Number of connections at the last settlement.
+    /// Number of connections at the last settlement, of the whole host.
     sharers: usize,
     /// An equal share of the budget for each of them, in bytes.
     share: u64,
     /// Since when memory has been under pressure.
     since: Option<Instant>,
+    /// Bytes that the host's other endpoints have reserved; 0 for an endpoint alone.
+    others: u64,
+    /// Bytes that somebody of the host wants whose own part is not used up.
+    wanted: u64,
+    /// This endpoint's part of the budget: what it holds beyond that it has to free.
+    part: u64,
+    /// What it has of the host's memory, unless it is alone.
+    host: Option<MemoryPart>,
     /// Memory that receive buffers have given back.
     pub(crate) spare: SpareBlocks,
 }
@@ -99,13 +112,28 @@ impl Budget {
             sharers: 0,
             share: high,
             since: None,
+            others: 0,
+            wanted: 0,
+            part: 0,
+            host: None,
             spare: SpareBlocks::default(),
         }
     }
 
-    /// Bytes held.
-    pub(crate) const fn used(&self) -> u64 {
+    /// The budget is that of a host with several endpoints. Nothing is held yet.
+    pub(crate) fn join(&mut self, host: MemoryPart) {
+        self.part = host.fair(0);
+        self.host = Some(host);
+    }
+
+    /// Bytes held by this endpoint.
+    pub(crate) const fn held(&self) -> u64 {
         self.connections + self.tables + self.taken
+    }
+
+    /// Bytes held by the host.
+    pub(crate) const fn used(&self) -> u64 {
+        self.held() + self.others
     }
 
     /// True from when more than `pressure` was held until no more than `low` is.
@@ -149,7 +177,11 @@ impl Budget {
     #[cold]
     pub(crate) fn request(&mut self, capacity: usize, total: usize) -> usize {
         let wanted = total.checked_next_power_of_two().unwrap_or(total).max(capacity);
-        let granted = wanted.min(self.allowance(capacity));
+        let mut granted = wanted.min(self.allowance(capacity));
+        // Others may have taken what was left.
+        while !self.reserve((granted - capacity) as u64) && granted > capacity.max(PACKET) {
+            granted = wanted.min(self.allowance(capacity));
+        }
         let fair = wanted.min(floor_to_power_of_two(self.fair()));
         if granted < fair {
             self.refused = self.refused.max((fair - granted) as u64);
@@ -160,11 +192,30 @@ impl Budget {
 
     /// Takes `bytes`; false if the budget does not have them.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
-        let fits = self.used() + bytes as u64 <= self.high;
+        let fits = self.fits(bytes as u64);
         if fits {
             self.taken += bytes as u64;
         }
         fits
+    }
+
+    fn fits(&mut self, bytes: u64) -> bool {
+        if self.host.is_none() { self.used() + bytes <= self.high } else { self.reserve(bytes) }
+    }
+
+    /// Reserves `bytes`, if this endpoint is not alone; false if the host does not have them.
+    #[inline]
+    fn reserve(&mut self, bytes: u64) -> bool {
+        let needed = self.held() + bytes;
+        self.host.as_ref().is_none_or(|host| needed <= host.reserved()) || self.reserve_more(needed)
+    }
+
+    #[cold]
+    fn reserve_more(&mut self, needed: u64) -> bool {
+        let Some(host) = &mut self.host else { return true };
+        let reserved = host.reserve(needed);
+        self.others = host.of_others();
+        reserved
     }
 
     /// Takes `bytes` for a new connection; if the budget does not have them, [somebody](Self::shortage) has to make room.
@@ -193,14 +244,50 @@ impl Budget {
         Grant::up_to(bytes)
     }
 
-    /// Bytes by which the budget is exceeded.
-    pub(crate) const fn excess(&self) -> u64 {
-        self.used().saturating_sub(self.high)
+    /// Bytes by which the budget is exceeded, as far as it is for this endpoint to free them.
+    pub(crate) fn excess(&self) -> u64 {
+        self.used().saturating_sub(self.high).min(self.beyond_part(0))
     }
 
-    /// Bytes that must be given back for the budget to be kept, and for what was refused to be granted.
-    pub(crate) const fn shortage(&self) -> u64 {
-        self.used().saturating_add(self.refused).saturating_sub(self.high)
+    /// Bytes that must be given back for the budget to be kept, and for what was refused to be granted, as far as it is for this endpoint.
+    pub(crate) fn shortage(&self) -> u64 {
+        self.shortage_of_host().min(self.beyond_part(self.refused))
+    }
+
+    fn shortage_of_host(&self) -> u64 {
+        self.used().saturating_add(self.refused.max(self.wanted)).saturating_sub(self.high)
+    }
+
+    /// What this endpoint would hold beyond its part with `more`.
+    fn beyond_part(&self, more: u64) -> u64 {
+        if self.host.is_none() { u64::MAX } else { (self.held() + more).saturating_sub(self.part) }
+    }
+
+    /// True if there is a [shortage](Self::shortage), maybe one that another endpoint has just told of.
+    #[inline]
+    pub(crate) fn is_short(&mut self) -> bool {
+        let held = self.held();
+        if let Some(host) = &mut self.host
+            && host.wanted() > 0
+        {
+            host.settle(held);
+            host.end_want_if_left();
+            self.look_at_others(false);
+        }
+        self.shortage() > 0
+    }
+
+    /// Takes in what the other endpoints have told. `anew`: this one has told how many connections it has.
+    fn look_at_others(&mut self, anew: bool) {
+        let Some(host) = &self.host else { return };
+        self.others = host.of_others();
+        self.wanted = host.wanted();
+        let sharers = host.connections();
+        if sharers != self.sharers || anew {
+            self.sharers = sharers;
+            self.share = self.high / (sharers as u64).max(1);
+            self.part = host.fair(sharers);
+        }
     }
 
     /// What belongs to no connection, in bytes.
@@ -208,9 +295,24 @@ impl Budget {
         self.tables
     }
 
-    /// Whoever was refused asks again if it still needs to.
-    pub(crate) const fn forget_refusals(&mut self) {
+    /// What could be freed has been. Whoever was refused asks again if it still needs to.
+    pub(crate) fn forget_refusals(&mut self) {
         self.refused = 0;
+        self.wanted = 0;
+        if let Some(host) = &self.host {
+            host.end_want();
+        }
+    }
+
+    /// Asks the other endpoints to free what is missing, if it is not for this one. True if they do not know of it yet.
+    pub(crate) fn ask_others(&mut self) -> bool {
+        let Some(host) = &self.host else { return false };
+        if self.shortage_of_host() <= self.shortage() {
+            return false;
+        }
+        let news = host.want(self.refused.max(1));
+        self.refused = 0;
+        news
     }
 
     /// A connection that was charged `before` bytes holds `after`.
@@ -223,12 +325,19 @@ impl Budget {
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, connections: usize, bytes: usize, counters: &mut Counters) {
         self.tables = bytes as u64;
+        self.taken = 0;
+        counters.curr_memory = self.held();
+        if let Some(host) = &mut self.host {
+            host.settle(self.connections + self.tables);
+            let told = host.tell(connections);
+            self.look_at_others(told);
+            self.settle_pressure(now, counters);
+            return;
+        }
         if connections != self.sharers {
             self.sharers = connections;
             self.share = self.high / (connections as u64).max(1);
         }
-        self.taken = 0;
-        counters.curr_memory = self.used();
         match self.since {
             None if self.used() > self.pressure => {
                 self.since = Some(now);
@@ -240,6 +349,19 @@ impl Budget {
             }
             _ => {}
         }
+    }
+
+    /// Memory of the host is under pressure, or is not any more. Whoever sees it first counts it.
+    fn settle_pressure(&mut self, now: Instant, counters: &mut Counters) {
+        let Some(host) = &self.host else { return };
+        let used = self.used();
+        if used > self.pressure {
+            counters.tcp_memory_pressures += u64::from(host.press(true));
+        } else if used <= self.low && host.press(false) {
+            let since = self.since.unwrap_or(now);
+            counters.tcp_memory_pressures_chrono += now.since(since).as_millis();
+        }
+        self.since = host.is_pressed().then(|| self.since.unwrap_or(now));
     }
 }
 
@@ -254,6 +376,11 @@ const fn floor_to_power_of_two(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_memory::HostMemory;
+    use alloc::sync::Arc;
+    use proptest::prelude::*;
+    use std::vec;
+    use std::vec::Vec;
 
     #[test]
     fn pressure_ends_below_where_it_began() {
@@ -327,5 +454,108 @@ mod tests {
         budget.settle(Instant::ZERO, 10, 0, &mut Counters::default());
         assert_eq!(budget.used(), 990_000, "they have been charged");
         assert!(budget.admit(10_000) && !budget.take(1));
+    }
+
+    /// The budgets of a host's endpoints.
+    fn host(bytes: u64, endpoints: usize) -> Vec<Budget> {
+        let memory = Arc::new(HostMemory::new(bytes, endpoints));
+        let budget = |_| {
+            let mut budget = Budget::new(Some(bytes), 50, 66);
+            budget.join(MemoryPart::new(memory.clone()));
+            budget
+        };
+        (0..endpoints).map(budget).collect()
+    }
+
+    fn settle(budget: &mut Budget, second: u64, connections: usize, held: u32) {
+        let before = u32::try_from(budget.connections).unwrap();
+        budget.charge(before, held);
+        budget.settle(Instant::from_secs(second), connections, 0, &mut Counters::default());
+    }
+
+    #[test]
+    fn levels_and_shares_are_the_hosts() {
+        let mut host = host(1_000_000, 2);
+        settle(&mut host[0], 1, 8, 600_000);
+        settle(&mut host[1], 1, 2, 10_000);
+        assert!(!host[1].is_under_pressure());
+        assert_eq!((host[1].share(), host[1].allowance(0)), (100_000, 32_768), "pressure would begin");
+        settle(&mut host[1], 2, 2, 60_000);
+        settle(&mut host[0], 3, 8, 600_000);
+        assert!(host.iter().all(Budget::is_under_pressure));
+        assert_eq!((host[0].share(), host[0].grant().bytes()), (100_000, 32_768));
+        settle(&mut host[0], 4, 8, 400_000);
+        settle(&mut host[1], 5, 2, 60_000);
+        assert!(!host.iter().any(Budget::is_under_pressure));
+        host.remove(0);
+        settle(&mut host[0], 6, 2, 60_000);
+        assert_eq!((host[0].share(), host[0].used()), (500_000, 60_000));
+    }
+
+    #[test]
+    fn pressure_of_the_host_is_counted_once() {
+        let mut host = host(1_000, 2);
+        let mut counters = [Counters::default(), Counters::default()];
+        for (second, at, held) in [(1, 0, 900), (2, 1, 10), (3, 0, 300), (4, 1, 10), (5, 1, 10)] {
+            let before = u32::try_from(host[at].connections).unwrap();
+            host[at].charge(before, held);
+            host[at].settle(Instant::from_secs(second), 1, 0, &mut counters[at]);
+        }
+        let [first, second] = counters;
+        assert_eq!((first.tcp_memory_pressures, second.tcp_memory_pressures), (1, 0));
+        assert_eq!((first.tcp_memory_pressures_chrono, second.tcp_memory_pressures_chrono), (2_000, 0));
+        assert_eq!((first.curr_memory, second.curr_memory), (300, 10));
+    }
+
+    #[test]
+    fn whoever_holds_more_than_its_part_makes_room() {
+        let mut host = host(1_000_000, 2);
+        settle(&mut host[0], 1, 2, 700_000);
+        settle(&mut host[1], 1, 20, 280_000);
+        assert!(!host[1].admit(30_000), "20,000 are left");
+        assert_eq!((host[1].shortage(), host[0].shortage()), (0, 0));
+        assert!(host[1].ask_others() && !host[1].ask_others());
+        assert!(host[0].is_short() && !host[1].is_short());
+        // Rounded up to what the other has reserved.
+        assert!((10_000..15_000).contains(&host[0].shortage()), "{}", host[0].shortage());
+        settle(&mut host[0], 2, 2, 685_000);
+        assert!(!host[0].is_short());
+        host[0].forget_refusals();
+        assert!(host[1].admit(30_000));
+        // Whoever has no connection yet has the part of one.
+        let mut host = self::host(1_000_000, 2);
+        settle(&mut host[0], 1, 20, 1_000_000);
+        settle(&mut host[1], 1, 0, 0);
+        assert!(!host[1].admit(3_000) && host[1].ask_others());
+        assert!(host[0].is_short());
+        // What nobody else can free, somebody has to free itself.
+        assert!(!host[1].admit(60_000));
+        assert!(host[1].shortage() > 10_000);
+    }
+
+    proptest! {
+        /// No more than what each buffer may have in any case is held beyond the budget, and buffers that have been given something keep it.
+        #[test]
+        fn all_together_keep_to_the_budget(
+            steps in prop::collection::vec((0usize..3, 0usize..6, 0usize..400_000, any::<bool>()), 0..150),
+        ) {
+            let mut host = host(1_000_000, 3);
+            let mut buffers = vec![[0; 6]; 3];
+            let mut second = 0;
+            for (at, buffer, bytes, releases) in steps {
+                let held = &mut buffers[at];
+                if releases {
+                    held[buffer] = 0;
+                    second += 1;
+                    settle(&mut host[at], second, 6, held.iter().sum::<usize>() as u32);
+                } else {
+                    held[buffer] = host[at].request(held[buffer], bytes.max(held[buffer]));
+                }
+                let most = 1_000_000 + 18 * PACKET;
+                prop_assert!(buffers.iter().flatten().sum::<usize>() <= most);
+                let sum = host.iter().map(Budget::held).sum::<u64>();
+                prop_assert!(sum <= most as u64);
+            }
+        }
     }
 }

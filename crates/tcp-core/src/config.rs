@@ -227,7 +227,7 @@ impl Default for EndpointConfig {
 
 impl EndpointConfig {
     /// The settings of one of `shards` endpoints of a host whose settings these are, for what they do not have [together](crate::endpoint::Host).
-    /// Memory and what may be sent per second are divided, rounded up. So are the tables of paths and of fast open cookies, because each endpoint learns its own; and what
+    /// What may be sent per second is divided, rounded up. So are the tables of paths and of fast open cookies, because each endpoint learns its own; and what
     /// one source may have ([`half_open_per_source`](Self::half_open_per_source), [`held_syns_per_source`](Self::held_syns_per_source)), rounded down but at least one:
     /// to count together, all would have to write to one table for every SYN, and the hash spreads the connections of a source
     /// evenly anyway. What [the first one](crate::steering::Steering::shard_for) alone has (UDP, pings, fragments) is not divided.
@@ -241,7 +241,6 @@ impl EndpointConfig {
         Self {
             half_open_per_source: of_source(self.half_open_per_source),
             held_syns_per_source: of_source(self.held_syns_per_source),
-            max_memory: self.max_memory.map(|bytes| bytes.div_ceil(shards)),
             max_path_entries: table(self.max_path_entries),
             max_fast_open_entries: table(self.max_fast_open_entries),
             challenge_acks_per_second: part(self.challenge_acks_per_second),

@@ -16,12 +16,13 @@ pub mod pattern;
 // What endpoints on several threads share is made of these.
 mod sync;
 
-// Values that need nothing else, and a limit of several endpoints.
+// Values that need nothing else, and what several endpoints have together.
 mod blocks;
 pub mod counters;
 mod ecn;
 pub mod error;
 mod four_tuple;
+mod host_memory;
 pub mod id;
 mod pool;
 mod ring;

@@ -4,4 +4,4 @@
 //! No target needs atomics of 64 bits for it.
 
 pub(crate) use alloc::sync::Arc;
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicU32, AtomicUsize, Ordering};

@@ -14,6 +14,9 @@
 //! 4. connections that hold more than an equal share and have not moved for a second, the one that has stood still
 //!    longest first. One that holds less never has to go: then somebody else holds more.
 //!
+//! Of several endpoints of one host, one that holds less than its [part](crate::host_memory) frees nothing. It asks the others, and those that hold more than theirs
+//! do the same for it. The [driver](Endpoint::calls_others) has to wake them: connections that stand still have nothing to do.
+//!
 //! For the last two, a hand goes round the connections and looks at a few per settlement. It rests if it has gone all
 //! the way round for nothing.
 
@@ -81,11 +84,12 @@ impl Endpoint {
     /// Every connection has been charged.
     pub(super) fn settle_memory(&mut self, now: Instant) {
         self.charge_tables(now);
-        if self.observe.budget.shortage() > 0 {
+        if self.is_short() {
             self.free_memory(now);
             self.charge_tables(now);
             self.observe.budget.forget_refusals();
         }
+        self.calls_others |= self.observe.budget.ask_others();
     }
 
     /// Bytes that belong to no connection.
@@ -137,8 +141,9 @@ impl Endpoint {
         limits.fast_open.settle(self.fast_opens.pending() as usize);
     }
 
-    pub(super) fn is_short(&self) -> bool {
-        self.observe.budget.shortage() > 0
+    #[inline]
+    pub(super) fn is_short(&mut self) -> bool {
+        self.observe.budget.is_short()
     }
 
     /// Memory is short: the least valuable goes.

@@ -173,6 +173,8 @@ pub struct Endpoint {
     strangers: usize,
     /// Whom to look at next if memory is short.
     hand: Hand,
+    /// Other endpoints of the host have to make room.
+    calls_others: bool,
     /// What streams are made of.
     pattern: Option<Pattern>,
     /// The latest instant given by the driver.
@@ -253,6 +255,7 @@ impl Endpoint {
             unsettled: true,
             strangers: 0,
             hand: Hand::default(),
+            calls_others: false,
             pattern: None,
             now: Instant::ZERO,
             observe: Observe::new(&config),
@@ -608,13 +611,13 @@ impl Endpoint {
     }
 
     /// Bytes held for connections and tables, as of the last event: at most about
-    /// [`max_memory`](EndpointConfig::max_memory).
+    /// [`max_memory`](EndpointConfig::max_memory), by all endpoints of a [host](Host) together.
     #[must_use]
     pub fn memory(&self) -> u64 {
-        self.observe.budget.used()
+        self.observe.budget.held()
     }
 
-    /// True from when [`memory`](Self::memory) is above [`memory_pressure`](EndpointConfig::memory_pressure) until it is
+    /// True from when [`memory`](Self::memory), of the host, is above [`memory_pressure`](EndpointConfig::memory_pressure) until it is
     /// at or below [`memory_low`](EndpointConfig::memory_low).
     #[must_use]
     pub fn is_under_memory_pressure(&self) -> bool {

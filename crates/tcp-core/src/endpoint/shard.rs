@@ -6,6 +6,7 @@
 use super::limits::{Limits, Pools};
 use super::{Endpoint, Ingested};
 use crate::config::EndpointConfig;
+use crate::host_memory::{HostMemory, MemoryPart};
 use crate::steering::Steering;
 use crate::wire::RxPacket;
 use alloc::boxed::Box;
@@ -47,19 +48,27 @@ const MOST_FOREIGN: usize = 64;
 /// | [`max_time_wait`](EndpointConfig::max_time_wait) | forgets its own record closest to its end; if it has none, the new connection does not wait |
 /// | [`fast_open_queue`](EndpointConfig::fast_open_queue) | begins an ordinary handshake, as an endpoint alone |
 ///
-/// One that has less than an equal part is not left with nothing for as long as others are busy: these then give back what they do not
+/// [`max_memory`](EndpointConfig::max_memory) is the host's in the same way: what one takes is reserved first, and levels and equal shares are those of
+/// all connections, counted to within five percent. If memory is short, an endpoint that holds less than its part frees nothing; one that holds more does what an endpoint alone does. A
+/// part is that of its connections, where each endpoint counts for one more: so there always is one that holds more than its part.
+///
+/// One that has less than an equal part of a number is not left with nothing for as long as others are busy: these then give back what they do not
 /// use, and an endpoint with more than an equal part that is at its limit gives up another place whenever it replaces something.
 #[derive(Clone, Debug)]
 pub struct Host {
     steering: Steering,
     pools: Arc<Pools>,
+    /// `None`: no limit.
+    memory: Option<Arc<HostMemory>>,
 }
 
 impl Host {
     /// A host with these limits, whose connections `steering` spreads.
     #[must_use]
     pub fn new(config: &EndpointConfig, steering: Steering) -> Self {
-        Self { steering, pools: Arc::new(Pools::new(config, steering.shards())) }
+        let endpoints = steering.shards();
+        let memory = config.max_memory.map(|bytes| Arc::new(HostMemory::new(bytes, endpoints)));
+        Self { steering, pools: Arc::new(Pools::new(config, endpoints)), memory }
     }
 }
 
@@ -89,7 +98,16 @@ impl Endpoint {
     /// seed: then they choose initial sequence numbers, and accept fast open cookies, as one host. Before the first connection.
     pub fn join(&mut self, host: &Host, index: usize) {
         self.limits = Limits::of_host(&host.pools);
+        if let Some(memory) = &host.memory {
+            self.observe.budget.join(MemoryPart::new(memory.clone()));
+        }
         self.shard = Some(Box::new(Shard { steering: host.steering, index, foreign: VecDeque::new() }));
+    }
+
+    /// True, once, if memory of the host is short and other endpoints hold more than their part: then their drivers should call
+    /// [`transmit`](Self::transmit), because endpoints whose connections stand still would not notice. Ask after `transmit`.
+    pub fn calls_others(&mut self) -> bool {
+        core::mem::take(&mut self.calls_others)
     }
 
     /// The next packet that came in fragments and belongs to another endpoint of the host.

@@ -278,6 +278,93 @@ fn a_backlog_place_is_not_taken_by_a_handshake_that_is_never_complete() {
     assert_eq!(crew.benches[1].endpoint.state(id), Some(State::Established));
 }
 
+/// Endpoints with this budget, whose listener's connections may fill their buffers at once.
+fn short_of_memory(bytes: u64, shards: usize) -> Crew {
+    let mut crew = Crew::new(Kind::Connection, 1 << 20, shards);
+    let mut host = host_config(A);
+    host.max_memory = Some(bytes);
+    let mut conn = ConnConfig::default();
+    conn.min_send_buffer = None;
+    let accept = AcceptConfig::new(Arc::new(conn)).share(shards);
+    let together = Host::new(&host, crew.steering);
+    crew.benches = (0..shards).map(|_| Bench::with(host.share(shards), accept.clone())).collect();
+    (0..shards).for_each(|index| crew.benches[index].endpoint.join(&together, index));
+    crew
+}
+
+impl Crew {
+    /// The application writes as much to a connection as it may, and nobody acknowledges it. Returns how much that was.
+    fn write_all(&mut self, shard: usize, conn: usize) -> usize {
+        let bench = &mut self.benches[shard];
+        let (now, id) = (bench.now, self.accepted[shard][conn]);
+        let mut written = 0;
+        while let Ok(more @ 1..) = bench.endpoint.conn(id).expect("it lives").write(now, &[7; 10_000]) {
+            written += more;
+        }
+        bench.drain();
+        while bench.endpoint.poll_event().is_some() {}
+        written
+    }
+
+    fn memory(&self) -> u64 {
+        self.benches.iter().map(|bench| bench.endpoint.memory()).sum()
+    }
+}
+
+const BUDGET: u64 = 4 << 20;
+
+#[test]
+fn a_busy_endpoint_has_the_memory_of_all() {
+    let mut held = [1, 4].map(|shards| {
+        let mut crew = short_of_memory(BUDGET, shards);
+        (0..10).for_each(|_| crew.add(shards - 1));
+        (0..10).for_each(|conn| {
+            crew.write_all(shards - 1, conn);
+        });
+        crew.memory()
+    });
+    held.sort_unstable();
+    assert!(held[0] > BUDGET * 6 / 10 && held[1] < BUDGET, "{held:?}");
+    assert!(held[1] - held[0] < BUDGET / 20, "{held:?}");
+}
+
+#[test]
+fn endpoints_whose_connections_hold_more_than_others_make_room() {
+    let mut crew = short_of_memory(BUDGET, 2);
+    (0..4).for_each(|_| crew.add(0));
+    let hoarded: usize = (0..4).map(|conn| crew.write_all(0, conn)).sum();
+    assert!(hoarded as u64 > BUDGET / 2, "{hoarded}");
+    let mut waited = 0;
+    for conn in 0..300 {
+        crew.add(1);
+        if let Some(id) = crew.accepted[1].get(conn) {
+            let bench = &mut crew.benches[1];
+            assert_eq!(bench.endpoint.conn(*id).expect("it lives").write(bench.now, &[7; 2_000]), Ok(2_000));
+            bench.drain();
+        }
+        assert!(crew.memory() <= BUDGET + 300 * 4_096, "{}", crew.memory());
+        if crew.accepted[1].len() <= conn || crew.benches[1].endpoint.calls_others() {
+            // The hoarders have stood still for a while, and their driver is called.
+            crew.benches[0].now += Duration::from_secs(2);
+            crew.benches[0].drain();
+            waited += 1;
+            if crew.accepted[1].len() <= conn {
+                crew.add(1);
+            }
+        }
+        assert_eq!(crew.accepted[1].len(), conn + 1, "there is room now");
+    }
+    assert!(waited > 0);
+    let live = [0, 1].map(|shard| {
+        let endpoint = &crew.benches[shard].endpoint;
+        let states = crew.accepted[shard].iter().map(|id| endpoint.state(*id));
+        states.filter(|state| *state == Some(State::Established)).count()
+    });
+    assert!(live[0] < 4 && live[1] == 300, "some of those who hold much are gone: {live:?}");
+    let counters = crew.benches.iter().map(|bench| bench.endpoint.counters().curr_memory);
+    assert_eq!(counters.sum::<u64>(), crew.memory());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
