@@ -150,7 +150,7 @@ pub struct Stats {
     pub time_wait: usize,
     /// Bytes of memory held for connections, their buffers and records, and tables.
     pub memory: u64,
-    /// The budget for it, [`EndpointConfig::max_memory`](ackline_tcp_core::EndpointConfig::max_memory); `None`: no limit.
+    /// The budget for it, [`EndpointConfig::max_memory`](ackline_tcp_core::EndpointConfig::max_memory), of all shards together; `None`: no limit.
     pub max_memory: Option<u64>,
     /// Memory is [under pressure](ackline_tcp_core::EndpointConfig::memory_pressure).
     pub memory_pressure: bool,
@@ -245,7 +245,8 @@ impl Stats {
         self.orphans += orphans;
         self.time_wait += time_wait;
         self.memory += memory;
-        self.max_memory = self.max_memory.zip(*max_memory).map(|(own, other)| own.saturating_add(other));
+        // The budget is that of all.
+        self.max_memory = self.max_memory.min(*max_memory);
         self.memory_pressure |= memory_pressure;
         self.path_entries += path_entries;
         self.incomplete_packets += incomplete_packets;

@@ -7,12 +7,12 @@ use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::netns::Namespace;
 use ackline_runtime::testing::isolated;
 use ackline_runtime::{Error, Stack};
-use ackline_tcp_core::ListenOn;
+use ackline_tcp_core::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn};
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 const KERNEL: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
@@ -266,6 +266,148 @@ fn a_tun_device_of_one_queue_has_one_shard() {
             let stack =
                 Stack::builder(tun).shards(ackline_runtime::stack::Shards::Auto).spawn().expect("one");
             assert_eq!(stack.shards(), 1);
+            Ok(())
+        })
+    });
+}
+
+/// Two shards with these settings.
+fn configured(change: impl FnOnce(&mut EndpointConfig)) -> Result<Stack, Error> {
+    let stack = Stack::builder(tun()?).address(STACK).shards(2).configure(change);
+    Ok(stack.spawn().expect("descriptors and threads"))
+}
+
+async fn until(what: &str, done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "not yet: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The kernel connects `number` times, or fails to within a second and a half.
+async fn clients(number: usize) -> Vec<io::Result<TcpStream>> {
+    let connect = || TcpStream::connect_timeout(&(STACK, PORT).into(), Duration::from_millis(1_500));
+    let clients = (0..number).map(|_| tokio::task::spawn_blocking(connect));
+    let mut streams = Vec::new();
+    for client in clients.collect::<Vec<_>>() {
+        streams.push(client.await.expect("no panic"));
+    }
+    streams
+}
+
+#[test]
+fn a_limit_of_connections_is_the_hosts_whichever_shards_have_them() {
+    isolated("a_limit_of_connections_is_the_hosts_whichever_shards_have_them", || {
+        block_on(async {
+            let stack = configured(|config| config.max_connections = 10)?;
+            let listener = stack.listen(ListenOn::Port(PORT)).expect("free");
+            for round in 0..4 {
+                let mut theirs = clients(10).await;
+                assert!(theirs.iter().all(Result::is_ok), "{round}: {theirs:?}");
+                let mut ours = Vec::new();
+                while ours.len() < 10 {
+                    ours.push(listener.accept().await.expect("accepted"));
+                }
+                let each: Vec<_> = stack.shard_stats().iter().map(|shard| shard.connections).collect();
+                assert_eq!(each.iter().sum::<usize>(), 10, "{each:?}");
+                println!("{each:?}");
+                if round == 0 {
+                    theirs.extend(clients(2).await);
+                    assert!(theirs[10..].iter().all(Result::is_err), "{theirs:?}");
+                    assert!(stack.stats().counters.listen_drops >= 2);
+                }
+                // Our side waits in TIME-WAIT, whose records do not count.
+                drop((ours, theirs));
+                until("all are gone", || stack.stats().connections == 0).await;
+            }
+            Ok(())
+        })
+    });
+}
+
+#[test]
+fn a_backlog_is_the_listeners_whichever_shards_have_its_connections() {
+    isolated("a_backlog_is_the_listeners_whichever_shards_have_its_connections", || {
+        block_on(async {
+            let stack = configured(|_| {})?;
+            let mut accept = AcceptConfig::default();
+            accept.backlog = 4;
+            let listener = stack.listen_with(ListenOn::Port(PORT), accept).expect("free");
+            let waiting = || stack.listeners()[0].1;
+            for round in 0..4 {
+                // Those that find the backlog full when they acknowledge the SYN-ACK are connected as far as they know.
+                let theirs = clients(4).await;
+                assert!(theirs.iter().all(Result::is_ok), "{round}: {theirs:?}");
+                until("four wait", || waiting() == 4).await;
+                let more = clients(3).await;
+                assert!(more.iter().all(Result::is_err), "{more:?}");
+                assert_eq!(waiting(), 4);
+                for _ in 0..4 {
+                    listener.accept().await.expect("accepted");
+                }
+                assert_eq!(waiting(), 0);
+            }
+            Ok(())
+        })
+    });
+}
+
+/// Half of the clients read nothing of what the stack writes to them, and the other half write what it does not read.
+#[test]
+fn memory_is_the_hosts() {
+    const BUDGET: u64 = 2 << 20;
+    const CLIENTS: usize = 60;
+    // A packet in each direction, in buffers that are powers of two.
+    const MOST: u64 = BUDGET + CLIENTS as u64 * 2 * 2_048;
+    isolated("memory_is_the_hosts", || {
+        block_on(async {
+            let mut config = ConnConfig::default();
+            config.min_send_buffer = None;
+            let stack = Stack::builder(tun()?).address(STACK).shards(2).connections(config);
+            let stack = stack.configure(|config| config.max_memory = Some(BUDGET));
+            let stack = stack.spawn().expect("descriptors and threads");
+            let listener = stack.listen(ListenOn::Port(PORT)).expect("free");
+            tokio::spawn(async move {
+                while let Ok((mut stream, _)) = listener.accept().await {
+                    stream.runtime().clone().spawn(async move {
+                        let mut first = [0];
+                        stream.read_exact(&mut first).await?;
+                        if first[0] == 0 {
+                            loop {
+                                stream.write_all(&[7; 10_000]).await?;
+                            }
+                        }
+                        std::future::pending::<io::Result<()>>().await
+                    });
+                }
+            });
+            let theirs = clients(CLIENTS).await;
+            for (number, stream) in theirs.iter().enumerate() {
+                let mut stream = stream.as_ref().expect("connected");
+                stream.set_nonblocking(true).expect("it is a socket");
+                let kind = (number % 2) as u8;
+                stream.write_all(&[kind]).expect("room for a byte");
+                while kind == 1 && stream.write(&[7; 10_000]).is_ok() {}
+            }
+            let begun = Instant::now();
+            let mut highest = 0;
+            while begun.elapsed() < Duration::from_secs(4) {
+                let sum = stack.stats();
+                assert_eq!(sum.memory, sum.counters.curr_memory);
+                assert!(sum.memory <= MOST, "{} of {BUDGET}", sum.memory);
+                highest = highest.max(sum.memory);
+                for (number, stream) in theirs.iter().enumerate() {
+                    let mut stream = stream.as_ref().expect("connected");
+                    while number % 2 == 1 && stream.write(&[7; 10_000]).is_ok() {}
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            let shards = stack.shard_stats();
+            let each: Vec<_> = shards.iter().map(|shard| (shard.connections, shard.memory)).collect();
+            println!("{each:?}, at most {highest}");
+            assert!(highest > BUDGET / 2 && each.iter().all(|(_, memory)| *memory > BUDGET / 10), "{each:?}");
+            assert!(stack.stats().counters.tcp_memory_pressures > 0);
             Ok(())
         })
     });

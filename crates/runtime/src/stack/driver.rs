@@ -235,11 +235,11 @@ impl StackState {
         self.orphaned && self.is_drained() && self.links.as_mut().is_none_or(Links::rest)
     }
 
-    /// Nothing has come from other shards, and what comes wakes the driver.
+    /// Nothing has come from other shards, none needs memory that this one has, and what comes wakes the driver.
     fn may_sleep(&mut self, cx: &Context<'_>) -> bool {
         match &self.links {
             // The last of them may have come to rest meanwhile.
-            Some(links) => links.sleep(cx.waker()) && !self.is_over(),
+            Some(links) => links.sleep(cx.waker()) && !self.endpoint.is_called() && !self.is_over(),
             None => true,
         }
     }

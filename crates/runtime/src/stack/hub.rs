@@ -85,6 +85,12 @@ impl Hub {
     fn sleepers(&self) -> impl Iterator<Item = Waker> {
         self.inboxes.iter().filter_map(Inbox::take_waker)
     }
+
+    /// Those of other shards than this one.
+    fn other_sleepers(&self, shard: usize) -> impl Iterator<Item = Waker> {
+        let others = self.inboxes.iter().enumerate().filter(move |(index, _)| *index != shard);
+        others.filter_map(|(_, inbox)| inbox.take_waker())
+    }
 }
 
 /// One shard's side of the hub.
@@ -153,6 +159,11 @@ impl Links {
         if let Some(inbox) = self.hub.inbox(self.index) {
             inbox.give_back(parcel);
         }
+    }
+
+    /// The other shards look whether they have to make room, before they sleep or because they are woken.
+    pub(crate) fn call_others(&self) {
+        self.hub.other_sleepers(self.index).for_each(Waker::wake);
     }
 
     /// The driver is about to sleep; false if there is something for it.

@@ -485,6 +485,8 @@ async fn limits_are_the_hosts() {
     for attempt in attempts.collect::<Vec<_>>() {
         streams.extend(attempt.await.expect("no panic").ok());
     }
-    let connections = near.stats().connections;
-    assert!((30..=40).contains(&connections), "{connections}");
+    assert_eq!(near.stats().connections, 40);
+    let each: Vec<_> = near.shard_stats().iter().map(|shard| shard.connections).collect();
+    assert_eq!(each.iter().sum::<usize>(), 40, "{each:?}");
+    assert!(near.shard_stats().iter().all(|shard| shard.max_memory == Some(1 << 30)));
 }

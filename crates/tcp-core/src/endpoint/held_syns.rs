@@ -298,6 +298,11 @@ impl HeldSyns {
         }
     }
 
+    /// Nobody has room any more.
+    pub(super) fn leave_host(&mut self) {
+        self.listeners.values_mut().for_each(|of| of.limit = Limit::own(0));
+    }
+
     /// Holds a SYN for `timeout`. None of `tuple` may be held; at most `most` are, and the listener [has room](Self::has_room_for).
     pub(super) fn hold(
         &mut self,

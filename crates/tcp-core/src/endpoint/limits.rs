@@ -53,6 +53,18 @@ impl Limits {
         }
     }
 
+    /// Nothing has room.
+    pub(super) const fn none() -> Self {
+        Self {
+            connections: Limit::own(0),
+            half_open: Limit::own(0),
+            held_syns: Limit::own(0),
+            orphans: Limit::own(0),
+            time_wait: Limit::own(0),
+            fast_open: Limit::own(0),
+        }
+    }
+
     /// Of one of a host's endpoints.
     pub(super) fn of_host(pools: &Pools) -> Self {
         let limit = |pool: &Arc<Pool>| Limit::of_host(pool.clone());

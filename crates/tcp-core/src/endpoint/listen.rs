@@ -109,6 +109,11 @@ impl Listeners {
         }
     }
 
+    /// Nobody has room any more.
+    pub(super) fn leave_host(&mut self) {
+        self.listeners.values_mut().for_each(|listener| listener.backlog = Limit::own(0));
+    }
+
     /// Another connection is waiting.
     pub(super) fn enter(&mut self, number: NonZeroU32) {
         if let Some(listener) = self.listeners.get_mut(&number) {

@@ -46,6 +46,9 @@ const LOOKS: usize = 32;
 /// A connection that has moved within this time is in use.
 const IN_USE: Duration = Duration::from_secs(1);
 
+/// Time between two calls for others to make room: each wakes them.
+const CALL_GAP: Duration = Duration::from_millis(10);
+
 /// The hand that goes round the connections.
 #[derive(Debug, Default)]
 pub(super) struct Hand {
@@ -89,7 +92,10 @@ impl Endpoint {
             self.charge_tables(now);
             self.observe.budget.forget_refusals();
         }
-        self.calls_others |= self.observe.budget.ask_others();
+        if now >= self.next_call && self.observe.budget.ask_others() {
+            self.calls_others = true;
+            self.next_call = now + CALL_GAP;
+        }
     }
 
     /// Bytes that belong to no connection.

@@ -175,6 +175,8 @@ pub struct Endpoint {
     hand: Hand,
     /// Other endpoints of the host have to make room.
     calls_others: bool,
+    /// When they may be asked again.
+    next_call: Instant,
     /// What streams are made of.
     pattern: Option<Pattern>,
     /// The latest instant given by the driver.
@@ -256,6 +258,7 @@ impl Endpoint {
             strangers: 0,
             hand: Hand::default(),
             calls_others: false,
+            next_call: Instant::ZERO,
             pattern: None,
             now: Instant::ZERO,
             observe: Observe::new(&config),

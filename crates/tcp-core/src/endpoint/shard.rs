@@ -104,10 +104,23 @@ impl Endpoint {
         self.shard = Some(Box::new(Shard { steering: host.steering, index, foreign: VecDeque::new() }));
     }
 
+    /// This endpoint has stopped, maybe because something panicked, and takes no connections any more: the places that it had among the host's are the others'. Memory that it holds still
+    /// counts until it is dropped.
+    pub fn leave(&mut self) {
+        self.limits = Limits::none();
+        self.listeners.leave_host();
+        self.held_syns.leave_host();
+    }
+
     /// True, once, if memory of the host is short and other endpoints hold more than their part: then their drivers should call
     /// [`transmit`](Self::transmit), because endpoints whose connections stand still would not notice. Ask after `transmit`.
     pub fn calls_others(&mut self) -> bool {
         core::mem::take(&mut self.calls_others)
+    }
+
+    /// True if this endpoint has been called, and [`transmit`](Self::transmit) has to follow. Ask before sleeping.
+    pub fn is_called(&mut self) -> bool {
+        self.observe.budget.is_called()
     }
 
     /// The next packet that came in fragments and belongs to another endpoint of the host.

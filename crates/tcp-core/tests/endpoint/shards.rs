@@ -241,8 +241,13 @@ fn what_an_endpoint_had_is_the_others_when_it_is_gone() {
         let mut crew = Crew::new(kind, 5, 2);
         (0..5).for_each(|_| crew.add(1));
         assert_eq!(crew.count(1), 5, "{kind:?}");
-        crew.benches.pop();
+        let mut stopped = crew.benches.pop().expect("two");
+        stopped.endpoint.leave();
         (0..5).for_each(|_| crew.add(0));
+        assert_eq!(crew.count(0), 5, "{kind:?}");
+        crew.clear(0);
+        drop(stopped);
+        (0..6).for_each(|_| crew.add(0));
         assert_eq!(crew.count(0), 5, "{kind:?}");
     }
 }
@@ -347,6 +352,7 @@ fn endpoints_whose_connections_hold_more_than_others_make_room() {
             // The hoarders have stood still for a while, and their driver is called.
             crew.benches[0].now += Duration::from_secs(2);
             crew.benches[0].drain();
+            crew.benches[1].now += Duration::from_secs(1);
             waited += 1;
             if crew.accepted[1].len() <= conn {
                 crew.add(1);

@@ -284,6 +284,11 @@ impl StackState {
         while let Some(event) = self.endpoint.poll_event() {
             self.deliver(now, event, wakes);
         }
+        if let Some(links) = &self.links
+            && self.endpoint.calls_others()
+        {
+            links.call_others();
+        }
         self.deliver_udp(wakes);
         self.deliver_syns(now, wakes);
         self.deliver_packets(wakes);
@@ -494,6 +499,7 @@ impl StackState {
         wakes.extend(self.driver.take());
         if let Some(links) = &mut self.links {
             links.stop();
+            self.endpoint.leave();
             // The queue is closed, so that the kernel puts nothing into it any more: the others take that.
             self.device.device = Box::new(Gone::of(&*self.device.device));
         }
