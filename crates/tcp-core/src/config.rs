@@ -227,25 +227,21 @@ impl Default for EndpointConfig {
 
 impl EndpointConfig {
     /// The settings of one of `shards` endpoints of a host whose settings these are, for what they do not have [together](crate::endpoint::Host).
-    /// What may be sent per second is divided, rounded up. So are the tables of paths and of fast open cookies, because each endpoint learns its own; and what
+    /// The tables of paths and of fast open cookies are divided, rounded up, because each endpoint learns its own; and what
     /// one source may have ([`half_open_per_source`](Self::half_open_per_source), [`held_syns_per_source`](Self::held_syns_per_source)), rounded down but at least one:
     /// to count together, all would have to write to one table for every SYN, and the hash spreads the connections of a source
     /// evenly anyway. What [the first one](crate::steering::Steering::shard_for) alone has (UDP, pings, fragments) is not divided.
     #[must_use]
     pub fn share(&self, shards: usize) -> Self {
         let shards = shards.max(1) as u64;
-        let part = |limit: u32| u64::from(limit).div_ceil(shards) as u32;
         let of_source = |limit: u32| (u64::from(limit) / shards).max(limit.min(1).into()) as u32;
         // A table has sets of four.
-        let table = |entries: u32| part(entries).next_multiple_of(4);
+        let table = |entries: u32| (u64::from(entries).div_ceil(shards) as u32).next_multiple_of(4);
         Self {
             half_open_per_source: of_source(self.half_open_per_source),
             held_syns_per_source: of_source(self.held_syns_per_source),
             max_path_entries: table(self.max_path_entries),
             max_fast_open_entries: table(self.max_fast_open_entries),
-            challenge_acks_per_second: part(self.challenge_acks_per_second),
-            resets_per_second: part(self.resets_per_second),
-            icmp_errors_per_second: part(self.icmp_errors_per_second),
             ..self.clone()
         }
     }

@@ -23,6 +23,7 @@ mod ecn;
 pub mod error;
 mod four_tuple;
 mod host_memory;
+mod host_rate;
 pub mod id;
 mod pool;
 mod ring;

@@ -3,8 +3,11 @@
 //! A connection's own limits keep two confused hosts from exchanging ACKs forever, and cap an attack on it
 //! at two packets a second of each kind. The endpoint's limit bounds what all connections send together; it must not be
 //! the only one, because those who share it can observe how much of it others use (RFC 5961, section 10;
-//! CVE-2016-5696): [`RateLimit::concealed`].
+//! CVE-2016-5696): [`RateLimit::concealed`]. Endpoints of one host [have one together](RateLimit::join), which is concealed in the same way: what each interval
+//! permits is the same for all, whoever takes it, and none can tell it from what it gets itself.
 
+use crate::host_rate::{HostRate, MOST};
+use crate::sync::Arc;
 use crate::time::{Duration, Instant};
 use siphasher::sip::SipHasher13;
 
@@ -20,6 +23,8 @@ pub(crate) struct RateLimit {
     /// Events that the current interval still permits.
     left: u32,
     concealment: Option<SipHasher13>,
+    /// What all endpoints of the host have together.
+    host: Option<Arc<HostRate>>,
 }
 
 impl RateLimit {
@@ -27,7 +32,7 @@ impl RateLimit {
     /// zero means no limit.
     #[must_use]
     pub(crate) const fn new(max: u32, interval: Duration) -> Self {
-        Self { max, interval, until: Instant::ZERO, left: 0, concealment: None }
+        Self { max, interval, until: Instant::ZERO, left: 0, concealment: None, host: None }
     }
 
     /// A limit that each interval draws from `max / 2 ..= max`, so that an attacker who counts the answers it
@@ -37,14 +42,42 @@ impl RateLimit {
         Self { concealment: Some(SipHasher13::new_with_key(&secret)), ..Self::new(max, interval) }
     }
 
+    /// The limit is one of several endpoints together, all of which have the same one, with the same secret. Their intervals begin together, at
+    /// multiples of their length.
+    pub(crate) fn join(&mut self, host: Arc<HostRate>) {
+        self.host = Some(host);
+    }
+
     /// Counts an event at `now`; false if it exceeds the limit.
     pub(crate) fn allow(&mut self, now: Instant) -> bool {
+        if self.host.is_some() {
+            return self.allow_of_host(now);
+        }
         if now >= self.until {
             self.until = now + self.interval;
             self.left = self.draw(now);
         }
         let allowed = self.left > 0;
         self.left -= u32::from(allowed);
+        allowed
+    }
+
+    /// The same for a limit of several endpoints.
+    fn allow_of_host(&mut self, now: Instant) -> bool {
+        let length = self.interval.as_nanos().max(1);
+        let interval = now.as_nanos() / length;
+        let begin = Instant::from_nanos(interval * length);
+        if now < self.until && self.left > 0 {
+            self.left -= 1;
+            return true;
+        }
+        // As many events as the word has numbers are taken one by one.
+        let unit = self.max.div_ceil(u32::from(MOST)).max(1);
+        let whole = || (self.draw(begin) / unit) as u16;
+        let allowed = self.host.as_ref().is_some_and(|host| host.take(interval, whole));
+        if allowed {
+            (self.until, self.left) = (begin + self.interval, unit - 1);
+        }
         allowed
     }
 
@@ -99,12 +132,15 @@ impl ConnRateLimit {
 #[cfg(test)]
 mod tests {
     use super::{ConnRateLimit, RateLimit};
+    use crate::host_rate::HostRate;
+    use crate::sync::Arc;
     use crate::time::{Duration, Instant};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
     use std::vec::Vec;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const SECOND_ONE: Instant = Instant::from_secs(1);
 
     fn allowed(limit: &mut RateLimit, at: Instant, events: usize) -> usize {
         (0..events).filter(|_| limit.allow(at)).count()
@@ -149,6 +185,45 @@ mod tests {
             1,
             "never none"
         );
+    }
+
+    /// The limits of endpoints of one host.
+    fn together(max: u32, endpoints: usize) -> Vec<RateLimit> {
+        let host = Arc::new(HostRate::new());
+        let mut limit = RateLimit::concealed(max, SECOND, [1; 16]);
+        limit.join(host);
+        (0..endpoints).map(|_| limit.clone()).collect()
+    }
+
+    #[test]
+    fn endpoints_have_one_limit_together() {
+        for max in [0, 1, 2, 100, 1_000] {
+            let mut limits = together(max, 3);
+            let mut seen = BTreeSet::new();
+            for second in 0..60_u64 {
+                let at = |millis: u64| Instant::from_millis(second * 1_000 + millis);
+                let first = allowed(&mut limits[0], at(10), 30);
+                let others = allowed(&mut limits[1], at(500), 20) + allowed(&mut limits[2], at(999), 2_000);
+                assert_eq!(allowed(&mut limits[0], at(999), 10), 0);
+                let sum = (first + others) as u32;
+                assert!((max.div_ceil(2)..=max).contains(&sum), "{sum} of {max}");
+                seen.insert(sum);
+                // One alone has the same.
+                let mut alone = together(max, 1).remove(0);
+                assert_eq!(allowed(&mut alone, at(700), 2_000) as u32, sum);
+            }
+            assert!(max < 1_000 || seen.len() > 40, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_more_than_a_word_counts_is_nearly_exact() {
+        let mut limits = together(1_000_000, 2);
+        let sum =
+            allowed(&mut limits[0], SECOND_ONE, 300_000) + allowed(&mut limits[1], SECOND_ONE, 2_000_000);
+        assert!((499_000..=1_000_000).contains(&sum), "{sum}");
+        let mut limits = together(u32::MAX, 2);
+        assert!(limits.iter_mut().all(|limit| allowed(limit, Instant::FAR_FUTURE, 10) == 10));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::limits::{Limits, Pools};
 use super::{Endpoint, Ingested};
 use crate::config::EndpointConfig;
 use crate::host_memory::{HostMemory, MemoryPart};
+use crate::host_rate::HostRate;
 use crate::steering::Steering;
 use crate::wire::RxPacket;
 use alloc::boxed::Box;
@@ -52,6 +53,9 @@ const MOST_FOREIGN: usize = 64;
 /// all connections, counted to within five percent. If memory is short, an endpoint that holds less than its part frees nothing; one that holds more does what an endpoint alone does. A
 /// part is that of its connections, where each endpoint counts for one more: so there always is one that holds more than its part.
 ///
+/// So is what may be sent per second: challenge ACKs, RSTs and ICMP errors. Each second has one limit, drawn as by an endpoint alone, for
+/// whoever comes first; what is refused writes nothing.
+///
 /// One that has less than an equal part of a number is not left with nothing for as long as others are busy: these then give back what they do not
 /// use, and an endpoint with more than an equal part that is at its limit gives up another place whenever it replaces something.
 #[derive(Clone, Debug)]
@@ -60,6 +64,9 @@ pub struct Host {
     pools: Arc<Pools>,
     /// `None`: no limit.
     memory: Option<Arc<HostMemory>>,
+    resets: Arc<HostRate>,
+    challenges: Arc<HostRate>,
+    icmp_errors: Arc<HostRate>,
 }
 
 impl Host {
@@ -68,7 +75,15 @@ impl Host {
     pub fn new(config: &EndpointConfig, steering: Steering) -> Self {
         let endpoints = steering.shards();
         let memory = config.max_memory.map(|bytes| Arc::new(HostMemory::new(bytes, endpoints)));
-        Self { steering, pools: Arc::new(Pools::new(config, endpoints)), memory }
+        let rate = || Arc::new(HostRate::new());
+        Self {
+            steering,
+            pools: Arc::new(Pools::new(config, endpoints)),
+            memory,
+            resets: rate(),
+            challenges: rate(),
+            icmp_errors: rate(),
+        }
     }
 }
 
@@ -101,6 +116,9 @@ impl Endpoint {
         if let Some(memory) = &host.memory {
             self.observe.budget.join(MemoryPart::new(memory.clone()));
         }
+        self.resets.join(host.resets.clone());
+        self.challenges.join(host.challenges.clone());
+        self.icmp_errors.join(host.icmp_errors.clone());
         self.shard = Some(Box::new(Shard { steering: host.steering, index, foreign: VecDeque::new() }));
     }
 

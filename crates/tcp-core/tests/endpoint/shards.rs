@@ -371,6 +371,30 @@ fn endpoints_whose_connections_hold_more_than_others_make_room() {
     assert_eq!(counters.sum::<u64>(), crew.memory());
 }
 
+/// Whatever shards of a host strangers ask, they get as many RSTs as from one.
+#[test]
+fn answers_to_strangers_are_limited_together() {
+    let run = |shards: usize| {
+        let mut crew = short_of_memory(BUDGET, shards);
+        let mut resets = 0;
+        for _ in 0..2_000 {
+            for shard in 0..shards {
+                let from = crew.peer_of(shard);
+                let stray = Segment { flags: ACK, ..syn(from) };
+                let (_, sent) = crew.benches[shard].arrive(&stray);
+                resets += sent.iter().filter(|sent| sent.flags == RST).count();
+            }
+        }
+        resets
+    };
+    let most = host_config(A).resets_per_second as usize;
+    let one = run(1);
+    assert!((most / 2..=most).contains(&one));
+    for shards in [2, 4] {
+        assert_eq!(run(shards), one);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
