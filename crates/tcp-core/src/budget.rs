@@ -384,7 +384,6 @@ mod tests {
     use crate::host_memory::HostMemory;
     use alloc::sync::Arc;
     use proptest::prelude::*;
-    use std::vec;
     use std::vec::Vec;
 
     #[test]
@@ -545,7 +544,7 @@ mod tests {
             steps in prop::collection::vec((0usize..3, 0usize..6, 0usize..400_000, any::<bool>()), 0..150),
         ) {
             let mut host = host(1_000_000, 3);
-            let mut buffers = vec![[0; 6]; 3];
+            let mut buffers = [[0; 6]; 3];
             let mut second = 0;
             for (at, buffer, bytes, releases) in steps {
                 let held = &mut buffers[at];

@@ -1,4 +1,5 @@
-//! The queues between shards, and the lock of one, on threads in random schedules: no packet and no wake-up is lost.
+//! The queues between shards, the lock of one, and the limits of all, on threads in random schedules: no packet and no wake-up is lost, and no limit
+//! exceeded.
 //!
 //! ```text
 //! cargo run --release --manifest-path tests/models/Cargo.toml               # 20,000 schedules of each model
@@ -6,14 +7,19 @@
 //! SHUTTLE_RANDOM_SEED=SEED cargo run --release --manifest-path tests/models/Cargo.toml -- 1    # one that has failed
 //! ```
 //!
-//! These are the runtime's own files, `stack/inbox.rs`, `stack/hub.rs` and `stack/lock.rs`, with the locks and atomics of shuttle in place of std's. shuttle runs one thread
+//! These are the runtime's own files, `stack/inbox.rs`, `stack/hub.rs` and `stack/lock.rs`, and the core's `pool.rs`, `host_memory.rs` and `host_rate.rs`, with the locks and atomics of shuttle in place of std's. shuttle runs one thread
 //! at a time, and chooses at each lock, atomic operation and wake-up who goes on. A driver that sleeps although something has come for it, or that others
 //! wait for, leaves nobody who could go on: shuttle calls that a deadlock, and prints the seed of the schedule.
 //!
 //! A driver here does with its `Links` what the real one does in a turn, in the same order, and nothing else. So the models cover who wakes whom, who takes what, the end
-//! of a stack and a shard that stops; and a driver that returns when an application has the lock. They do not cover what is behind the lock of a shard, nor weak memory
+//! of a stack and a shard that stops; a driver that returns when an application has the lock; and who may have how much of what all share. They do not cover what is behind the lock of a shard, nor weak memory
 //! orders: shuttle's atomics are sequentially consistent.
 
+#[expect(dead_code, reason = "a part of it is modelled")]
+#[path = "../../../crates/tcp-core/src/host_memory.rs"]
+mod host_memory;
+#[path = "../../../crates/tcp-core/src/host_rate.rs"]
+mod host_rate;
 #[expect(dead_code, reason = "a part of it is modelled")]
 #[path = "../../../crates/runtime/src/stack/hub.rs"]
 mod hub;
@@ -22,21 +28,32 @@ mod inbox;
 #[path = "../../../crates/runtime/src/stack/lock.rs"]
 mod lock;
 
-/// As the runtime's module of this name.
+#[expect(dead_code, reason = "a part of it is modelled")]
+#[path = "../../../crates/tcp-core/src/pool.rs"]
+mod pool;
+
+/// As the modules of this name in the runtime and in the core.
 mod sync {
-    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+    pub(crate) use shuttle::sync::atomic::{
+        AtomicBool, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
     pub(crate) use shuttle::sync::{Arc, Mutex, MutexGuard};
     pub(crate) use std::sync::{PoisonError, TryLockError};
 }
 
 use ackline_tcp_core::RxPacket;
 use ackline_tcp_core::steering::Steering;
+use host_memory::{HostMemory, MemoryPart};
+use host_rate::HostRate;
 use hub::{Hub, Links};
 use lock::Lock;
+use pool::{Limit, Pool};
 use shuttle::{check_random, future, thread};
 use std::env;
 use std::future::poll_fn;
 use std::process::ExitCode;
+// Not shuttle's: what is counted with these is no part of the model.
+use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 use std::task::Poll;
 
 /// Schedules of each model unless the command line says otherwise.
@@ -44,11 +61,15 @@ const SCHEDULES: usize = 20_000;
 
 type Model = (&'static str, fn());
 
-const MODELS: [Model; 4] = [
+const MODELS: [Model; 8] = [
     ("packets for a shard that sleeps in between", packets_for_a_sleeper),
     ("shards that all come to rest", all_come_to_rest),
     ("a shard that stops", one_stops),
     ("a driver and applications at the lock", at_the_lock),
+    ("a driver that is called to make room", one_is_called),
+    ("a limit of several endpoints", within_a_limit),
+    ("memory of several endpoints", within_a_budget),
+    ("a rate of several endpoints", within_a_rate),
 ];
 
 fn main() -> ExitCode {
@@ -188,4 +209,112 @@ fn at_the_lock() {
         application.join().expect("an application ends");
     }
     assert_eq!(*lock.lock(), 3 * TURNS);
+}
+
+/// A shard needs what another one has, which sleeps: it notices.
+fn one_is_called() {
+    let mut shards = links(2).into_iter();
+    let (Some(needing), Some(mut other)) = (shards.next(), shards.next()) else { return };
+    let host = sync::Arc::new(HostMemory::new(1_000, 2));
+    let (needs, has) = (MemoryPart::new(host.clone()), MemoryPart::new(host));
+    let caller = thread::spawn(move || {
+        if needs.want(100) {
+            needing.call_others();
+        }
+    });
+    drive(&mut other, |_, _| has.wanted() > 0);
+    caller.join().expect("no panic");
+}
+
+/// What all may have of something.
+fn in_threads(work: impl Fn(usize) + Send + Sync + 'static) {
+    let work = sync::Arc::new(work);
+    let threads: Vec<_> = (0..3)
+        .map(|index| {
+            let work = work.clone();
+            thread::spawn(move || work(index))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+}
+
+/// Endpoints take, replace and give back. Together they never have more than the limit, and nothing is lost.
+fn within_a_limit() {
+    for (whole, most) in [(3, 2), (400, 130)] {
+        let pool = sync::Arc::new(Pool::new(whole, 3));
+        let (of, used) = (pool.clone(), sync::Arc::new(Count::new(0)));
+        in_threads(move |_| {
+            let (mut limit, mut own) = (Limit::of_host(of.clone()), 0);
+            let enter = |limit: &mut Limit, own: &mut usize| {
+                while !limit.has_room(*own) && *own > 0 {
+                    // The oldest makes room.
+                    *own -= 1;
+                    used.fetch_sub(1, Relaxed);
+                }
+                if limit.has_room(*own) {
+                    *own += 1;
+                    assert!(used.fetch_add(1, Relaxed) < whole as usize);
+                }
+                limit.settle(*own);
+            };
+            for _ in 0..most {
+                enter(&mut limit, &mut own);
+            }
+            used.fetch_sub(own / 2 + own % 2, Relaxed);
+            own /= 2;
+            limit.settle(own);
+            enter(&mut limit, &mut own);
+            used.fetch_sub(own, Relaxed);
+        });
+        let mut all = Limit::of_host(pool);
+        assert!(whole == 0 || all.has_room(whole as usize - 1), "all has been given back");
+        assert!(!all.has_room(whole as usize));
+    }
+}
+
+/// Endpoints reserve, hold, and give back. Together they never have reserved more than the budget, and nothing is lost.
+fn within_a_budget() {
+    const BUDGET: u64 = 10_000;
+    let host = sync::Arc::new(HostMemory::new(BUDGET, 3));
+    let (of, all) = (host.clone(), sync::Arc::new(Count::new(0)));
+    in_threads(move |index| {
+        let (mut part, mut held) = (MemoryPart::new(of.clone()), 0);
+        part.tell(index);
+        for bytes in [3_000, 4_500, 1_000, 6_000] {
+            if bytes <= held {
+                all.fetch_sub((held - bytes) as usize, Relaxed);
+                held = bytes;
+            } else if part.reserve(bytes) {
+                let before = all.fetch_add((bytes - held) as usize, Relaxed) as u64;
+                assert!(before + bytes - held <= BUDGET);
+                held = bytes;
+            } else {
+                part.want(bytes - held);
+            }
+            part.settle(held);
+            part.end_want_if_left();
+        }
+        all.fetch_sub(held as usize, Relaxed);
+    });
+    let mut part = MemoryPart::new(host);
+    assert_eq!((part.of_others(), part.connections()), (0, 0));
+    assert!(part.reserve(BUDGET), "all has been given back");
+}
+
+/// Endpoints answer strangers, some of them a little late. Each interval has no more than its own.
+fn within_a_rate() {
+    let rate = sync::Arc::new(HostRate::new());
+    let of = rate.clone();
+    let taken = sync::Arc::new(Count::new(0));
+    let sum = taken.clone();
+    in_threads(move |_| {
+        for interval in [1, 1, 2, 2] {
+            taken.fetch_add(usize::from(of.take(interval, || 3)), Relaxed);
+        }
+    });
+    let before = sum.load(Relaxed);
+    assert!((3..=6).contains(&before), "{before}");
+    assert!(before < 6 || !rate.take(2, || 3));
 }
