@@ -179,8 +179,8 @@ impl Builder {
     /// handed over. Listeners, limits, counters and addresses are those of the stack.
     ///
     /// The device opens its further queues ([`Device::open_queue`]), unless they are given by [`queue`](Self::queue): a TUN device that
-    /// was made with `multi_queue`, or an Ethernet device. UDP, pings and other protocols are the first shard's. `max_connections` and the other limits of
-    /// [`EndpointConfig`] are divided ([`EndpointConfig::share`]).
+    /// was made with `multi_queue`, or an Ethernet device. UDP, pings and other protocols are the first shard's. `max_connections`, `max_memory` and the other limits of
+    /// [`EndpointConfig`] hold for all shards [together](ackline_tcp_core::endpoint::Host); what one source may have, and tables of what is known of other hosts, are divided ([`EndpointConfig::share`]).
     ///
     /// A scheduler with a rate is one per host, so it needs a single shard: [`build`](Self::build) fails, and [`Shards::Auto`] makes one.
     ///

@@ -330,8 +330,8 @@ impl Stack {
         crate::timer::now() < end
     }
 
-    /// The settings that the endpoint was made with; its MTU is [that of now](Self::mtu). Of several [shards](Builder::shards), the
-    /// [part](EndpointConfig::share) of each.
+    /// The settings that the endpoint was made with; its MTU is [that of now](Self::mtu). Of several [shards](Builder::shards), those of each,
+    /// which has a [part](EndpointConfig::share) of what they do not have together.
     #[must_use]
     pub fn config(&self) -> EndpointConfig {
         self.first().lock().endpoint.config().clone()

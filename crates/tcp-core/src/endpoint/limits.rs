@@ -53,14 +53,14 @@ impl Limits {
         }
     }
 
-    /// Nothing has room.
-    pub(super) const fn none() -> Self {
+    /// Of an endpoint that has stopped: nothing begins, and what is there has no use for limits.
+    pub(super) const fn stopped() -> Self {
         Self {
             connections: Limit::own(0),
             half_open: Limit::own(0),
             held_syns: Limit::own(0),
-            orphans: Limit::own(0),
-            time_wait: Limit::own(0),
+            orphans: Limit::own(u32::MAX),
+            time_wait: Limit::own(u32::MAX),
             fast_open: Limit::own(0),
         }
     }

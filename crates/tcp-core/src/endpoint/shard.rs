@@ -125,7 +125,7 @@ impl Endpoint {
     /// This endpoint has stopped, maybe because something panicked, and takes no connections any more: the places that it had among the host's are the others'. Memory that it holds still
     /// counts until it is dropped.
     pub fn leave(&mut self) {
-        self.limits = Limits::none();
+        self.limits = Limits::stopped();
         self.listeners.leave_host();
         self.held_syns.leave_host();
     }
