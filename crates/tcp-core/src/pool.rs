@@ -181,7 +181,6 @@ impl Limit {
         let mut given = 0;
         if self.owed > 0 && used <= self.allotted {
             given = core::mem::take(&mut self.owed);
-            pool.set_wanted(false);
         }
         let kept = pool.kept();
         let (most, least) = if pool.is_wanted() { (0, 0) } else { (2 * kept, kept) };
@@ -192,6 +191,8 @@ impl Limit {
         }
         if given > 0 {
             pool.give(given);
+            // Whoever still finds nothing says so again.
+            pool.set_wanted(false);
         }
     }
 }
