@@ -266,6 +266,14 @@ impl Budget {
     /// True if there is a [shortage](Self::shortage), maybe one that another endpoint has just told of.
     #[inline]
     pub(crate) fn is_short(&mut self) -> bool {
+        if self.host.is_some() {
+            return self.is_short_of_host();
+        }
+        self.held() + self.refused > self.high
+    }
+
+    #[inline(never)]
+    fn is_short_of_host(&mut self) -> bool {
         let held = self.held();
         if let Some(host) = &mut self.host
             && host.wanted() > 0
@@ -310,11 +318,14 @@ impl Budget {
     }
 
     /// Asks the other endpoints to free what is missing, if it is not for this one. True if they do not know of it yet.
+    #[inline]
     pub(crate) fn ask_others(&mut self) -> bool {
+        self.host.is_some() && self.shortage_of_host() > self.shortage() && self.want()
+    }
+
+    #[cold]
+    fn want(&mut self) -> bool {
         let Some(host) = &self.host else { return false };
-        if self.shortage_of_host() <= self.shortage() {
-            return false;
-        }
         let news = host.want(self.refused.max(1));
         self.refused = 0;
         news
@@ -332,12 +343,8 @@ impl Budget {
         self.tables = bytes as u64;
         self.taken = 0;
         counters.curr_memory = self.held();
-        if let Some(host) = &mut self.host {
-            host.settle(self.connections + self.tables);
-            let told = host.tell(connections);
-            self.look_at_others(told);
-            self.settle_pressure(now, counters);
-            return;
+        if self.host.is_some() {
+            return self.settle_with_host(now, connections, counters);
         }
         if connections != self.sharers {
             self.sharers = connections;
@@ -356,10 +363,16 @@ impl Budget {
         }
     }
 
-    /// Memory of the host is under pressure, or is not any more. Whoever sees it first counts it.
-    fn settle_pressure(&mut self, now: Instant, counters: &mut Counters) {
-        let Some(host) = &self.host else { return };
+    /// The same of several endpoints. If memory of the host is under pressure, or is not any more, whoever sees it first counts it.
+    #[inline(never)]
+    fn settle_with_host(&mut self, now: Instant, connections: usize, counters: &mut Counters) {
+        let held = self.held();
+        let Some(host) = &mut self.host else { return };
+        host.settle(held);
+        let told = host.tell(connections);
+        self.look_at_others(told);
         let used = self.used();
+        let Some(host) = &self.host else { return };
         if used > self.pressure {
             counters.tcp_memory_pressures += u64::from(host.press(true));
         } else if used <= self.low && host.press(false) {
