@@ -274,14 +274,17 @@ impl Budget {
 
     #[inline(never)]
     fn is_short_of_host(&mut self) -> bool {
+        let is_asked = self.host.as_ref().is_some_and(|host| host.wanted() > 0);
+        (is_asked || self.shortage_of_host() > 0) && self.is_short_after_all()
+    }
+
+    #[cold]
+    fn is_short_after_all(&mut self) -> bool {
         let held = self.held();
-        if let Some(host) = &mut self.host
-            && host.wanted() > 0
-        {
-            host.settle(held);
-            host.end_want_if_left();
-            self.look_at_others(false);
-        }
+        let Some(host) = &mut self.host else { return false };
+        host.settle(held);
+        host.end_want_if_left();
+        self.look_at_others(false);
         self.shortage() > 0
     }
 
