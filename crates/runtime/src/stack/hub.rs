@@ -72,6 +72,17 @@ impl Hub {
         self.alive().heir(turn % self.inboxes.len())
     }
 
+    pub(crate) const fn shards(&self) -> usize {
+        self.steering.shards()
+    }
+
+    /// There is something to send for a shard that it has not taken itself.
+    pub(crate) fn nudge(&self, shard: usize) {
+        if let Some(sleeper) = self.inbox(shard).and_then(Inbox::nudge) {
+            sleeper.wake();
+        }
+    }
+
     pub(crate) fn inbox(&self, shard: usize) -> Option<&Inbox> {
         self.inboxes.get(shard)
     }
@@ -152,6 +163,13 @@ impl Links {
     pub(crate) fn give_back(&self, parcel: Parcel) {
         if let Some(inbox) = self.hub.inbox(self.index) {
             inbox.give_back(parcel);
+        }
+    }
+
+    /// The driver is about to look for all that there may be.
+    pub(crate) fn heed(&self) {
+        if let Some(inbox) = self.hub.inbox(self.index) {
+            inbox.heed();
         }
     }
 
