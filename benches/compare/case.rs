@@ -35,6 +35,8 @@ pub(crate) enum Access {
     InPlace,
     /// `read` and `write_all` of 64 KiB.
     Copies,
+    /// The same into and out of queues of chunks, which lead to tasks on a thread of the stack's own.
+    Queues,
 }
 
 /// The stack that is measured. Its other end is always the kernel's TCP.
@@ -143,6 +145,12 @@ pub(crate) const TUN_WORKERS_COPIES: Contestant = within(
     "ackline-tun-workers-copies",
     "two workers, copies",
     Program { workers: Some(2), access: Access::Copies },
+);
+
+pub(crate) const TUN_WORKERS_QUEUES: Contestant = within(
+    "ackline-tun-workers-queues",
+    "two workers, the stack on a thread of its own, queues",
+    Program { workers: Some(2), access: Access::Queues },
 );
 
 /// In the order of the tables.
@@ -255,7 +263,7 @@ impl Case {
     pub(crate) fn all() -> Vec<Self> {
         let with_default_cc = [KERNEL_DEFAULT_CC, LOOP_TUN_DEFAULT_CC, TUN_DEFAULT_CC];
         let observed = [TUN_CAPTURED, TUN_CAPTURED_SPLIT, TUN_TRACED, TUN_CAPTURED_AND_TRACED];
-        let programs = [TUN_COPIES, TUN_WORKERS, TUN_WORKERS_COPIES];
+        let programs = [TUN_COPIES, TUN_WORKERS, TUN_WORKERS_COPIES, TUN_WORKERS_QUEUES];
         let rings = [LOOP_URING, URING];
         let contestants = || {
             let others = with_default_cc.into_iter().chain(observed).chain(programs).chain(rings);

@@ -2,7 +2,7 @@
 //! and data is made and used in place.
 
 use super::watch::Watch;
-use super::{CHUNK, Meter, end, first, runtime, some};
+use super::{CHUNK, Meter, end, first, queues, runtime, some};
 use crate::case::{Access, Act, Program, Wait};
 use crate::net::{HERE, PEER, PORT};
 use crate::results::Metric;
@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 const FOREVER: Duration = Duration::from_secs(3600);
 
 /// Bytes of a read or a write that copies.
-const COPY: usize = 64 << 10;
+pub(super) const COPY: usize = 64 << 10;
 
 /// The program of all cases that are not about programs.
 pub(crate) const SIMPLE: Program = Program { workers: None, access: Access::InPlace };
@@ -46,8 +46,14 @@ pub(crate) fn connect(
     };
     let access = program.access;
     runtime.block_on(async {
-        let builder = Stack::builder(device).address(HERE).connections(connections);
-        let stack = builder.busy_poll(busy_poll).spawn()?;
+        let builder = Stack::builder(device).address(HERE).connections(connections).busy_poll(busy_poll);
+        let stack = if access == Access::Queues {
+            let thread = queues::thread_of_the_stack()?;
+            let _within = thread.enter();
+            builder.runtimes([thread.clone()]).spawn()?
+        } else {
+            builder.spawn()?
+        };
         let streams = |count: usize| {
             let stack = &stack;
             async move {
@@ -101,6 +107,9 @@ fn tell(act: Act, stack: Stack, watch: Mutex<Option<Watch>>, meter: &Meter) {
 }
 
 async fn source(mut stream: TcpStream, access: Access) -> io::Result<()> {
+    if access == Access::Queues {
+        return queues::source(stream).await;
+    }
     let data = vec![7; COPY];
     if access == Access::Copies {
         loop {
@@ -118,6 +127,9 @@ async fn source(mut stream: TcpStream, access: Access) -> io::Result<()> {
 }
 
 async fn sink(mut stream: TcpStream, access: Access, meter: Arc<Meter>) -> io::Result<()> {
+    if access == Access::Queues {
+        return queues::sink(stream, meter).await;
+    }
     let mut data = vec![0; COPY];
     if access == Access::Copies {
         loop {

@@ -8,6 +8,7 @@ pub(crate) mod ackline;
 pub(crate) mod bare;
 pub(crate) mod gvisor;
 pub(crate) mod kernel;
+mod queues;
 pub(crate) mod smoltcp;
 pub(crate) mod uring;
 pub(crate) mod watch;

@@ -5,7 +5,7 @@ use crate::case::{
     Act, CONTESTANTS, Case, FEWER_ACKS, GVISOR_PACKET, GVISOR_PLAIN, KERNEL, KERNEL_DEFAULT_CC, LOOP_PLAIN,
     LOOP_TUN, LOOP_TUN_DEFAULT_CC, LOOP_URING, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_CAPTURED,
     TUN_CAPTURED_AND_TRACED, TUN_CAPTURED_SPLIT, TUN_COPIES, TUN_DEFAULT_CC, TUN_TRACED, TUN_WORKERS,
-    TUN_WORKERS_COPIES, URING, Wait,
+    TUN_WORKERS_COPIES, TUN_WORKERS_QUEUES, URING, Wait,
 };
 use crate::results::{Metric, Results, Setting, Summary};
 
@@ -117,9 +117,11 @@ pub(super) fn rings(results: &Results) -> String {
 /// What other programs around the stack reach, to one on a single thread that exchanges data in the same way.
 pub(super) fn programs(results: &Results) -> String {
     let mut table = Table::new(&["TUN", "one thread", "two workers", "ratio", "processor time, ratio"]);
-    for (access, one, workers) in
-        [("in place", TUN, TUN_WORKERS), ("copies of 64 KiB", TUN_COPIES, TUN_WORKERS_COPIES)]
-    {
+    for (access, one, workers) in [
+        ("in place", TUN, TUN_WORKERS),
+        ("copies of 64 KiB", TUN_COPIES, TUN_WORKERS_COPIES),
+        ("copies, by queues", TUN_COPIES, TUN_WORKERS_QUEUES),
+    ] {
         for (word, act) in [
             ("sends", SEND),
             ("receives", RECEIVE),

@@ -1,12 +1,13 @@
 //! Stacks of several shards on the queues of one interface, against the kernel.
 
+use ackline_registry::Registry;
 use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::device::impair::{ImpairConfig, Impaired, Impairment};
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::netns::Namespace;
 use ackline_runtime::testing::isolated;
-use ackline_runtime::{Error, Stack};
+use ackline_runtime::{Error, Stack, timer};
 use ackline_tcp_core::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn};
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
@@ -225,6 +226,79 @@ fn a_queue_that_hears_no_answers_finds_neighbours() {
             let neighbours = stats.device.neighbours;
             assert_eq!((neighbours.requests_sent, neighbours.waited), (1, 1), "{neighbours:?}");
             assert_eq!(stats.handed_over, before, "{stats:?}");
+            Ok(())
+        })
+    });
+}
+
+/// Takes all that comes on each connection, and answers its end by a byte.
+fn kernel_sink() -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind((KERNEL, 0))?;
+    let place = listener.local_addr()?;
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            // Whoever has connected sees an error.
+            thread::spawn(move || {
+                io::copy(&mut stream, &mut io::sink()).and_then(|_| stream.write_all(&[1]))
+            });
+        }
+    });
+    Ok(place)
+}
+
+/// Sends 100 kB over each of 16 connections, by turns on one shard and the other; returns how long that took.
+async fn send(stack: &Stack) -> Duration {
+    let place = kernel_sink().expect("a socket");
+    let begun = timer::now();
+    let senders = (0..16).map(|_| {
+        let stack = stack.clone();
+        tokio::spawn(async move {
+            let mut stream = stack.connect(place).await?;
+            stream.write_all(&[0; 100_000]).await?;
+            stream.shutdown().await?;
+            stream.read_u8().await?;
+            Ok::<_, io::Error>(stream.shard())
+        })
+    });
+    let mut shards = [0; 2];
+    for sender in senders.collect::<Vec<_>>() {
+        shards[sender.await.expect("no panic").expect("sent")] += 1;
+    }
+    assert_eq!(shards, [8, 8]);
+    timer::now().since(begun).into()
+}
+
+#[test]
+fn a_rate_is_that_of_all_shards() {
+    isolated("a_rate_is_that_of_all_shards", || {
+        block_on(async {
+            let builder = Stack::builder(tun()?).address(STACK).shards(2);
+            let stack = builder.options("sched=drr:rate=40mbit,burst=0").expect("a scheduler").spawn();
+            let stack = stack.expect("descriptors and threads");
+            // 1.6 MB, of which five bytes leave in a microsecond.
+            let least = Duration::from_millis(320);
+            let took = send(&stack).await;
+            assert!(took >= least, "{took:?}");
+            // It is configured for all.
+            let configured =
+                stack.with_scheduler(|scheduler| scheduler.configure(&"rate=20mbit".parse().expect("one")));
+            configured.expect("it has a rate");
+            let took = send(&stack).await;
+            assert!(took >= 2 * least, "{took:?}");
+            Ok(())
+        })
+    });
+}
+
+#[test]
+fn a_scheduler_that_is_given_is_that_of_all_shards() {
+    isolated("a_scheduler_that_is_given_is_that_of_all_shards", || {
+        block_on(async {
+            let given = Registry::default().sched("flow-queue:limit=8").expect("a scheduler");
+            let builder = Stack::builder(tun()?).address(STACK).shards(2);
+            let stack = builder.scheduler(given()).spawn().expect("descriptors and threads");
+            send(&stack).await;
+            assert_eq!(stack.scheduler().name, "flow-queue");
             Ok(())
         })
     });

@@ -7,14 +7,16 @@
 //! SHUTTLE_RANDOM_SEED=SEED cargo run --release --manifest-path tests/models/Cargo.toml -- 1    # one that has failed
 //! ```
 //!
-//! These are the runtime's own files, `stack/inbox.rs`, `stack/hub.rs` and `stack/lock.rs`, and the core's `pool.rs`, `host_memory.rs` and `host_rate.rs`, with the locks and atomics of shuttle in place of std's. shuttle runs one thread
+//! These are the runtime's own files, `stack/inbox.rs`, `stack/hub.rs`, `stack/egress.rs` and `stack/lock.rs`, and the core's `pool.rs`, `host_memory.rs` and `host_rate.rs`, with the locks and atomics of shuttle in place of std's. shuttle runs one thread
 //! at a time, and chooses at each lock, atomic operation and wake-up who goes on. A driver that sleeps although something has come for it, or that others
 //! wait for, leaves nobody who could go on: shuttle calls that a deadlock, and prints the seed of the schedule.
 //!
 //! A driver here does with its `Links` what the real one does in a turn, in the same order, and nothing else. So the models cover who wakes whom, who takes what, the end
-//! of a stack and a shard that stops; a driver that returns when an application has the lock; and who may have how much of what all share. They do not cover what is behind the lock of a shard, nor weak memory
+//! of a stack and a shard that stops; who sends what the scheduler of all releases; a driver that returns when an application has the lock; and who may have how much of what all share. They do not cover what is behind the lock of a shard, nor weak memory
 //! orders: shuttle's atomics are sequentially consistent.
 
+#[path = "../../../crates/runtime/src/stack/egress.rs"]
+mod egress;
 #[expect(dead_code, reason = "a part of it is modelled")]
 #[path = "../../../crates/tcp-core/src/host_memory.rs"]
 mod host_memory;
@@ -41,8 +43,12 @@ mod sync {
     pub(crate) use std::sync::{PoisonError, TryLockError};
 }
 
-use ackline_tcp_core::RxPacket;
+use ackline_tcp_core::policy::sched::{
+    Admission, Ask, Descriptor, DescriptorId, EgressScheduler as _, LinkView, Popped, SegmentClass,
+};
+use ackline_tcp_core::policy::spec::{PolicyKind, resolve};
 use ackline_tcp_core::steering::Steering;
+use ackline_tcp_core::{ConnId, Instant, RxPacket, SeqNum};
 use host_memory::{HostMemory, MemoryPart};
 use host_rate::HostRate;
 use hub::{Hub, Links};
@@ -61,10 +67,11 @@ const SCHEDULES: usize = 20_000;
 
 type Model = (&'static str, fn());
 
-const MODELS: [Model; 8] = [
+const MODELS: [Model; 9] = [
     ("packets for a shard that sleeps in between", packets_for_a_sleeper),
     ("shards that all come to rest", all_come_to_rest),
     ("a shard that stops", one_stops),
+    ("one egress scheduler of several shards", at_the_scheduler),
     ("a driver and applications at the lock", at_the_lock),
     ("a driver that is called to make room", one_is_called),
     ("a limit of several endpoints", within_a_limit),
@@ -184,6 +191,56 @@ fn one_stops() {
         other.join().expect("no panic");
     }
     assert_eq!(taken as u64 + stopping.dropped(), 2 * PACKETS as u64);
+}
+
+/// Shards share a queue with room for one packet: each has several to send, and sleeps while it has to wait. All leave, although another shard may be who takes
+/// a packet out of the queue.
+fn at_the_scheduler() {
+    const PACKETS: u64 = 2;
+    const NOW: Instant = Instant::from_secs(1);
+    const CONN: Option<ConnId> = Some(ConnId::for_test(0, 0));
+    const ASK: Ask = Ask::new(CONN, SegmentClass::Data, 1_000);
+    let data = |serial| {
+        let id = DescriptorId::new(serial, SeqNum(serial as u32), 960);
+        Descriptor::new(id, CONN, SegmentClass::Data, 1_000)
+    };
+    let hub = sync::Arc::new(Hub::new(Steering::new(3, &[0; 32])));
+    let make = resolve(ackline_sched::SCHED, PolicyKind::Sched, "fifo:limit=1").expect("a scheduler");
+    let ways = egress::for_all(make(), &hub).into_iter().enumerate();
+    let shards = ways.map(|(index, mut way)| {
+        let links = Links::new(hub.clone(), index);
+        thread::spawn(move || {
+            let (mut given, mut sent, mut deferred) = (0, 0, false);
+            future::block_on(poll_fn(|cx| {
+                loop {
+                    links.heed();
+                    deferred = deferred && way.poll_resume().is_none();
+                    while given < PACKETS && !deferred {
+                        deferred = given > sent && way.admit(NOW, &ASK) == Admission::Deferred;
+                        if !deferred {
+                            way.push(NOW, data(given));
+                            given += 1;
+                        }
+                    }
+                    // As an endpoint: whoever may ask again because of a packet that leaves does so before the next.
+                    if let Popped::Packet(packet) = way.pop(NOW, &LinkView::new(u32::MAX)) {
+                        assert_eq!(packet, data(sent), "its own, in order");
+                        sent += 1;
+                        continue;
+                    }
+                    if sent == PACKETS {
+                        return Poll::Ready(());
+                    }
+                    if links.sleep(cx.waker()) {
+                        return Poll::Pending;
+                    }
+                }
+            }));
+        })
+    });
+    for shard in shards.collect::<Vec<_>>() {
+        shard.join().expect("all of its packets leave");
+    }
 }
 
 /// Applications have the stack when its driver is due: the driver has all its turns, and nobody sees what another is changing.

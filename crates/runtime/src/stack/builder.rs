@@ -1,6 +1,7 @@
 //! Setting up a stack.
 
 use super::backlog::DEFAULT_BACKLOG_TIME;
+use super::egress;
 use super::hub::{Hub, Links, Shards};
 use super::shard::{Host, Shard};
 use super::state::Waits;
@@ -51,12 +52,30 @@ pub struct Builder {
     backlog_time: Duration,
 }
 
-/// The egress scheduler of each shard.
+/// Where the egress schedulers come from.
 enum Scheduler {
-    /// One for each.
+    /// It makes one for each shard, or one for all.
     Made(Arc<NewEgressScheduler>),
     /// The only one.
     Given(Box<dyn EgressScheduler>),
+}
+
+impl Scheduler {
+    /// Each shard's.
+    fn for_shards(self, shards: usize, hub: Option<&Arc<Hub>>) -> Vec<Box<dyn EgressScheduler>> {
+        let one = match self {
+            Self::Given(one) => one,
+            Self::Made(make) => match make() {
+                // It has a rate, or a queue, for the host.
+                one if one.properties().bypass == Bypass::Never => one,
+                first => return std::iter::once(first).chain((1..shards).map(|_| make())).collect(),
+            },
+        };
+        match hub {
+            Some(hub) => egress::for_all(one, hub),
+            None => vec![one],
+        }
+    }
 }
 
 impl std::fmt::Debug for Builder {
@@ -159,8 +178,7 @@ impl Builder {
         self
     }
 
-    /// Sets the egress scheduler. With several [`shards`](Self::shards) each needs one: see
-    /// [`schedulers`](Self::schedulers).
+    /// Sets the egress scheduler; with several [`shards`](Self::shards), that of all.
     #[must_use]
     pub fn scheduler(mut self, scheduler: Box<dyn EgressScheduler>) -> Self {
         self.scheduler = Scheduler::Given(scheduler);
@@ -182,7 +200,8 @@ impl Builder {
     /// was made with `multi_queue`, or an Ethernet device. UDP, pings and other protocols are the first shard's. `max_connections`, `max_memory` and the other limits of
     /// [`EndpointConfig`] hold for all shards [together](ackline_tcp_core::endpoint::Host); what one source may have, and tables of what is known of other hosts, are divided ([`EndpointConfig::share`]).
     ///
-    /// A scheduler with a rate is one per host, so it needs a single shard: [`build`](Self::build) fails, and [`Shards::Auto`] makes one.
+    /// An egress scheduler with a rate, or one that is [given](Self::scheduler), is one for all shards: its rate, its queue and its order hold for the
+    /// host. The shards take turns at its lock, for each packet. Otherwise each shard has one, in front of its own queue of the device.
     ///
     /// [`spawn`](Self::spawn) runs the first shard's driver on the current runtime, and the others on threads of their own, unless
     /// [`runtimes`](Self::runtimes) says where. Default: one shard.
@@ -353,19 +372,14 @@ impl Builder {
     /// How many shards there will be; opens the missing queues. Each with where it runs.
     fn open_queues(&mut self) -> io::Result<Vec<Option<OwnRuntime>>> {
         let given = 1 + self.queues.len();
-        let alone = self.needs_one_shard();
         let wanted = match self.shards {
             Shards::Fixed(0) => return Err(invalid("a stack needs at least one shard")),
             Shards::Fixed(shards) => shards.max(given),
             Shards::One => given,
-            Shards::Auto if alone.is_some() => given,
             Shards::Auto => thread::available_parallelism().map_or(1, usize::from).min(MAX_SHARDS).max(given),
         };
         if wanted > MAX_SHARDS {
             return Err(invalid(format!("{wanted} shards are too many: at most {MAX_SHARDS}")));
-        }
-        if let Some(why) = alone.filter(|_| wanted > 1) {
-            return Err(invalid(format!("{wanted} shards are not possible: {why}")));
         }
         let mut own = vec![None];
         for index in 1..wanted {
@@ -393,19 +407,6 @@ impl Builder {
     fn runtime_of(&self, shard: usize) -> Handle {
         let given = self.runtimes.len().max(1);
         self.runtimes.get(shard % given).cloned().unwrap_or_else(Handle::current)
-    }
-
-    /// Why there cannot be several shards.
-    fn needs_one_shard(&self) -> Option<&'static str> {
-        match &self.scheduler {
-            Scheduler::Given(_) => {
-                Some("there is only one scheduler; name it in the options, or use Builder::schedulers")
-            }
-            Scheduler::Made(make) if make().properties().bypass == Bypass::Never => {
-                Some("the scheduler has a rate, or a queue, for the whole host; take one shard, or no rate")
-            }
-            Scheduler::Made(_) => None,
-        }
     }
 
     /// Makes the shards, each with its driver and where that runs; and what tells when the last handle is dropped.
@@ -443,22 +444,15 @@ impl Builder {
             device.steer(&steering)?;
         }
         let hub = (count > 1).then(|| Arc::new(Hub::new(steering)));
-        let mut scheduler = Some(scheduler);
-        let make = match &scheduler {
-            Some(Scheduler::Made(make)) => Some(make.clone()),
-            _ => None,
-        };
+        let schedulers = scheduler.for_shards(count, hub.as_ref());
         let waits = Waits { pacing, busy_poll, turn, backlog_time };
         let config = Arc::new(endpoint);
         let host = endpoint::Host::new(&config, steering);
         let (mut shards, mut runtimes, mut drivers) = (Vec::new(), Vec::new(), Vec::new());
         let devices = std::iter::once(device).chain(queues);
-        for (index, ((timer, runtime, own), device)) in places.into_iter().zip(devices).enumerate() {
-            let scheduler = match (&make, scheduler.take()) {
-                (Some(make), _) => make(),
-                (None, Some(Scheduler::Given(given))) => given,
-                (None, _) => return Err(invalid("each shard needs a scheduler")),
-            };
+        for (index, (((timer, runtime, own), device), scheduler)) in
+            places.into_iter().zip(devices).zip(schedulers).enumerate()
+        {
             let limits = if count > 1 { config.share(count) } else { (*config).clone() };
             let mut endpoint = Endpoint::new(limits, scheduler, seed);
             let links = hub.clone().map(|hub| Links::new(hub, index));

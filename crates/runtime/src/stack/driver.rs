@@ -251,6 +251,9 @@ impl StackState {
         wakes: &mut Wakes,
         hold: Option<DepartureWait>,
     ) -> io::Result<bool> {
+        if let Some(links) = &self.links {
+            links.heed();
+        }
         let mut expired = self.spins();
         let mut waited = hold;
         // Polled until pending, so that the next expiry wakes the task.

@@ -72,6 +72,17 @@ impl Hub {
         self.alive().heir(turn % self.inboxes.len())
     }
 
+    pub(crate) const fn shards(&self) -> usize {
+        self.steering.shards()
+    }
+
+    /// There is something to send for a shard that it has not taken itself.
+    pub(crate) fn nudge(&self, shard: usize) {
+        if let Some(sleeper) = self.inbox(shard).and_then(Inbox::nudge) {
+            sleeper.wake();
+        }
+    }
+
     pub(crate) fn inbox(&self, shard: usize) -> Option<&Inbox> {
         self.inboxes.get(shard)
     }
@@ -164,6 +175,13 @@ impl Links {
     /// The other shards look whether they have to make room, before they sleep or because they are woken.
     pub(crate) fn call_others(&self) {
         self.hub.other_sleepers(self.index).for_each(Waker::wake);
+    }
+
+    /// The driver is about to look for all that there may be.
+    pub(crate) fn heed(&self) {
+        if let Some(inbox) = self.hub.inbox(self.index) {
+            inbox.heed();
+        }
     }
 
     /// The driver is about to sleep; false if there is something for it.

@@ -91,6 +91,8 @@ struct Queue {
     spare: Vec<Parcel>,
     /// The owner's driver, while it sleeps.
     waker: Option<Waker>,
+    /// There is something for the owner elsewhere.
+    nudged: bool,
     /// The owner does not run any more.
     closed: bool,
     /// Packets that found no room, or no owner.
@@ -121,6 +123,18 @@ impl Inbox {
         queue.waker.take()
     }
 
+    /// There is something for the owner elsewhere, for which it need not be a packet that comes. Returns its driver if it sleeps.
+    pub(crate) fn nudge(&self) -> Option<Waker> {
+        let mut queue = self.lock();
+        queue.nudged = true;
+        queue.waker.take()
+    }
+
+    /// The owner is about to look at everything.
+    pub(crate) fn heed(&self) {
+        self.lock().nudged = false;
+    }
+
     /// The parcel that has waited for longest.
     pub(crate) fn take(&self) -> Option<Parcel> {
         let mut queue = self.lock();
@@ -145,7 +159,7 @@ impl Inbox {
     /// The owner is about to sleep, and is woken by the next delivery; false if something has come.
     pub(crate) fn sleep(&self, waker: &Waker) -> bool {
         let mut queue = self.lock();
-        if !queue.parcels.is_empty() {
+        if !queue.parcels.is_empty() || queue.nudged {
             return false;
         }
         match &mut queue.waker {

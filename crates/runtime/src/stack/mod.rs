@@ -3,6 +3,7 @@
 mod backlog;
 mod builder;
 mod driver;
+mod egress;
 mod handover;
 mod hub;
 mod inbox;
@@ -396,10 +397,19 @@ impl Stack {
         }
     }
 
-    /// Calls `act` with the egress scheduler, to configure it; with several shards, with the first one's. The stack is locked while it runs: it
-    /// must not block, nor use the stack or its streams.
+    /// Calls `act` with the egress scheduler, to configure it. The stack is locked while it runs: it must not block, nor use the stack or its streams.
+    ///
+    /// With several shards: that of all if it had a [rate](Builder::shards) when the stack was made, otherwise the first shard's. So a rate that is to be
+    /// changed has to be there from the beginning, however high.
     pub fn with_scheduler<R>(&self, act: impl FnOnce(&mut dyn EgressScheduler) -> R) -> R {
-        self.first().act(|state, _, _| act(state.endpoint.scheduler()))
+        let outcome = self.first().act(|state, _, _| act(state.endpoint.scheduler()));
+        for shard in self.shards.iter().skip(1) {
+            // It asks anew what it may do on the scheduler's behalf.
+            shard.act(|state, _, _| {
+                state.endpoint.scheduler();
+            });
+        }
+        outcome
     }
 
     /// Sends trace events to `tracer` from now on; `None` stops tracing. The tracer runs inside the stack: it

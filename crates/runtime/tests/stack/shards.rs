@@ -456,10 +456,6 @@ async fn what_shards_cannot_do_is_refused() {
     assert_eq!(known, ErrorKind::InvalidInput, "{text}");
     let (known, text) = kind(Stack::builder(queue()).shards(65));
     assert!(known == ErrorKind::InvalidInput && text.contains("at most 64"), "{text}");
-    let shaped = || Stack::builder(queue()).options("sched=fifo:rate=10mbit").expect("a scheduler");
-    let (known, text) = kind(shaped().queue(queue()));
-    assert!(known == ErrorKind::InvalidInput && text.contains("rate"), "{text}");
-    assert_eq!(shaped().shards(Shards::Auto).spawn().expect("one shard").shards(), 1);
     assert_eq!(Stack::builder(queue()).shards(Shards::Auto).spawn().expect("one shard").shards(), 1);
     let error = Stack::builder(queue()).queue(queue()).build().expect_err("two drivers");
     assert!(error.to_string().contains("build_shards"), "{error}");

@@ -1,0 +1,341 @@
+//! One egress scheduler for all shards of a stack.
+//!
+//! A scheduler with a rate, or with a queue of its own, is the host's: `rate=100mbit` says what the host may send, and fair shares are shares of
+//! that. So the shards have one between them, behind a lock. It sees the packets of all, and says which of them is next; the shard
+//! whose packet that is finds it in its tray, and is woken.
+//!
+//! ```text
+//!   shard 0 ── push ──►┐             ┌──► tray 0 ──► shard 0 sends
+//!                      │ scheduler │─┤
+//!   shard 1 ── push ──►┘   ▲         └──► tray 1 ──► shard 1 is woken, and sends
+//!                          │
+//!             pop, by whoever comes first
+//! ```
+//!
+//! The lock is held for one call, and only packets that go through the scheduler take it: those that bypass it do not. Without a rate each
+//! shard has a scheduler in front of its own queue of the device.
+
+use super::hub::Hub;
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use ackline_tcp_core::policy::sched::{
+    Admission, Arrival, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped,
+    SchedulerProperties, Scope,
+};
+use ackline_tcp_core::policy::{Metrics, Params, SpecError};
+use ackline_tcp_core::{ConnId, Duration, Instant};
+use std::collections::VecDeque;
+
+/// The scheduler that the shards have between them.
+#[derive(Debug)]
+struct HostEgress {
+    state: Mutex<State>,
+    hub: Arc<Hub>,
+}
+
+#[derive(Debug)]
+struct State {
+    scheduler: Box<dyn EgressScheduler>,
+    /// The latest instant that a shard has come with. The clocks of two shards' turns may differ by a turn.
+    latest: Instant,
+    trays: Box<[Tray]>,
+    /// Requests that were deferred, less those that were named since: no more are named.
+    deferred: u64,
+}
+
+/// What the scheduler has for one shard. Handles and serial numbers are the shard's own.
+#[derive(Debug, Default)]
+struct Tray {
+    /// Packets that leave next.
+    popped: VecDeque<Descriptor>,
+    /// Connections that may ask again.
+    resumed: VecDeque<ConnId>,
+    /// What the shard has queued, its tray included.
+    queued: Backlog,
+}
+
+/// A shard's way to the scheduler of all.
+#[derive(Debug)]
+struct OfShard {
+    host: Arc<HostEgress>,
+    name: &'static str,
+    index: usize,
+    shards: usize,
+}
+
+/// Shards, one bit each.
+type Set = u64;
+
+/// Makes `scheduler` that of all shards: returns each one's way to it.
+pub(super) fn for_all(scheduler: Box<dyn EgressScheduler>, hub: &Arc<Hub>) -> Vec<Box<dyn EgressScheduler>> {
+    let (shards, name) = (hub.shards(), scheduler.name());
+    let trays = (0..shards).map(|_| Tray::default()).collect();
+    let state = Mutex::new(State { scheduler, latest: Instant::ZERO, trays, deferred: 0 });
+    let host = Arc::new(HostEgress { state, hub: hub.clone() });
+    let of =
+        |index| Box::new(OfShard { host: host.clone(), name, index, shards }) as Box<dyn EgressScheduler>;
+    (0..shards).map(of).collect()
+}
+
+impl State {
+    /// The instant of a call. Time does not go backwards for the scheduler.
+    fn at(&mut self, now: Instant) -> Instant {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+
+    /// Something has left: whoever may ask again because of that is told. Returns whose connections they are.
+    fn resume(&mut self) -> Set {
+        let mut told = 0;
+        let shards = self.trays.len();
+        while self.deferred > 0
+            && let Some(conn) = self.scheduler.poll_resume()
+        {
+            self.deferred -= 1;
+            let (owner, conn) = conn.in_shard(shards);
+            self.trays[owner].resumed.push_back(conn);
+            told |= 1 << owner;
+        }
+        told
+    }
+}
+
+impl Tray {
+    fn enter(&mut self, packet: &Descriptor) {
+        self.queued.packets += 1;
+        self.queued.bytes += u64::from(packet.len);
+    }
+
+    fn leave(&mut self, gone: Backlog) {
+        self.queued.packets = self.queued.packets.saturating_sub(gone.packets);
+        self.queued.bytes = self.queued.bytes.saturating_sub(gone.bytes);
+    }
+}
+
+/// A packet as part of the backlog.
+fn amount(packet: &Descriptor) -> Backlog {
+    Backlog { packets: 1, bytes: packet.len.into() }
+}
+
+impl OfShard {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A scheduler that panics ends the shard that called it; the others go on.
+        self.host.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the drivers of `shards` look for what there is. The lock must be free.
+    fn nudge(&self, mut shards: Set) {
+        while shards != 0 {
+            self.host.hub.nudge(shards.trailing_zeros() as usize);
+            shards &= shards - 1;
+        }
+    }
+
+    /// The same for all of `shards` but this one, which looks anyway.
+    fn nudge_others(&self, shards: Set) {
+        self.nudge(shards & !(1 << self.index));
+    }
+
+    fn conn_of_host(&self, conn: ConnId) -> ConnId {
+        conn.of_shard(self.index, self.shards)
+    }
+
+    /// Unique among all shards.
+    const fn serial_of_host(&self, serial: u64) -> u64 {
+        serial.wrapping_mul(self.shards as u64).wrapping_add(self.index as u64)
+    }
+
+    fn of_host(&self, mut packet: Descriptor) -> Descriptor {
+        packet.conn = packet.conn.map(|conn| self.conn_of_host(conn));
+        packet.id.serial = self.serial_of_host(packet.id.serial);
+        packet
+    }
+
+    /// Whose a packet of the host is, with that shard's own numbers.
+    fn split(&self, mut packet: Descriptor) -> (usize, Descriptor) {
+        let shards = self.shards as u64;
+        let owner = (packet.id.serial % shards) as usize;
+        packet.id.serial /= shards;
+        packet.conn = packet.conn.map(|conn| conn.in_shard(self.shards).1);
+        (owner, packet)
+    }
+}
+
+impl EgressScheduler for OfShard {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn admit(&mut self, now: Instant, ask: &Ask) -> Admission {
+        let (mut ask, asks) = (*ask, ask.conn);
+        ask.conn = ask.conn.map(|conn| self.conn_of_host(conn));
+        let mut state = self.lock();
+        let now = state.at(now);
+        let admission = state.scheduler.admit(now, &ask);
+        if ask.class.is_data() {
+            // It has asked again, named or not.
+            state.trays[self.index].resumed.retain(|named| Some(*named) != asks);
+        }
+        state.deferred += u64::from(admission == Admission::Deferred);
+        admission
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        let mut state = self.lock();
+        let now = state.at(now);
+        state.scheduler.push(now, self.of_host(packet));
+        state.trays[self.index].enter(&packet);
+    }
+
+    /// Takes what is next for this shard. What is next for others before that goes to their trays.
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        let mut told = 0;
+        let popped = {
+            let mut state = self.lock();
+            let now = state.at(now);
+            let ready = state.trays[self.index].popped.pop_front().map(Popped::Packet);
+            let popped = ready.unwrap_or_else(|| {
+                loop {
+                    let popped = state.scheduler.pop(now, link);
+                    let Popped::Packet(packet) = popped else { break popped };
+                    told |= state.resume();
+                    let (owner, packet) = self.split(packet);
+                    if owner == self.index {
+                        break Popped::Packet(packet);
+                    }
+                    state.trays[owner].popped.push_back(packet);
+                    told |= 1 << owner;
+                }
+            });
+            if let Popped::Packet(packet) = &popped {
+                state.trays[self.index].leave(amount(packet));
+            }
+            popped
+        };
+        if matches!(popped, Popped::Packet(_)) {
+            self.nudge_others(told);
+        } else {
+            // A packet of another shard may have made room for a connection of this one, which does not come again by itself.
+            self.nudge(told);
+        }
+        popped
+    }
+
+    fn woke_late(&mut self, now: Instant, by: Duration) {
+        let mut state = self.lock();
+        let now = state.at(now);
+        state.scheduler.woke_late(now, by);
+    }
+
+    fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
+        let mut state = self.lock();
+        let now = state.at(now);
+        state.scheduler.repriced(now, &self.of_host(*packet), len);
+    }
+
+    fn departed(&mut self, now: Instant, packet: &Descriptor) {
+        let told = {
+            let mut state = self.lock();
+            let now = state.at(now);
+            state.scheduler.departed(now, &self.of_host(*packet));
+            state.resume()
+        };
+        self.nudge_others(told);
+    }
+
+    fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        let mut arrival = *arrival;
+        arrival.conn = self.conn_of_host(arrival.conn);
+        let mut state = self.lock();
+        let now = state.at(now);
+        state.scheduler.arrived(now, &arrival);
+    }
+
+    fn poll_resume(&mut self) -> Option<ConnId> {
+        let (named, told) = {
+            let mut state = self.lock();
+            let told = state.resume();
+            (state.trays[self.index].resumed.pop_front(), told)
+        };
+        self.nudge_others(told);
+        named
+    }
+
+    fn forget(&mut self, now: Instant, which: Forget) {
+        let told = {
+            let mut state = self.lock();
+            let now = state.at(now);
+            let State { scheduler, trays, .. } = &mut *state;
+            let tray = &mut trays[self.index];
+            let is_void = |packet: &Descriptor| match which {
+                Forget::Packet { serial, .. } => packet.id.serial == serial,
+                Forget::Conn(conn) => packet.conn == Some(conn),
+            };
+            // They have been popped, and will not be sent.
+            while let Some(place) = tray.popped.iter().position(is_void)
+                && let Some(packet) = tray.popped.remove(place)
+            {
+                scheduler.repriced(now, &self.of_host(packet), 0);
+                tray.leave(amount(&packet));
+            }
+            if let Forget::Conn(gone) = which {
+                tray.resumed.retain(|conn| *conn != gone);
+            }
+            let before = scheduler.backlog(Scope::All);
+            scheduler.forget(
+                now,
+                match which {
+                    Forget::Packet { conn, serial } => Forget::Packet {
+                        conn: conn.map(|conn| self.conn_of_host(conn)),
+                        serial: self.serial_of_host(serial),
+                    },
+                    Forget::Conn(conn) => Forget::Conn(self.conn_of_host(conn)),
+                },
+            );
+            let after = scheduler.backlog(Scope::All);
+            tray.leave(Backlog {
+                packets: before.packets.saturating_sub(after.packets),
+                bytes: before.bytes.saturating_sub(after.bytes),
+            });
+            state.resume()
+        };
+        self.nudge(told);
+    }
+
+    /// The shard's own, but of a class: that of all shards.
+    fn backlog(&self, scope: Scope) -> Backlog {
+        let state = self.lock();
+        let tray = &state.trays[self.index];
+        match scope {
+            Scope::All => tray.queued,
+            Scope::Conn(conn) => {
+                let mut backlog = state.scheduler.backlog(Scope::Conn(self.conn_of_host(conn)));
+                for packet in tray.popped.iter().filter(|packet| packet.conn == Some(conn)) {
+                    backlog.packets += 1;
+                    backlog.bytes += u64::from(packet.len);
+                }
+                backlog
+            }
+            Scope::Class(_) => state.scheduler.backlog(scope),
+        }
+    }
+
+    fn properties(&self) -> SchedulerProperties {
+        self.lock().scheduler.properties()
+    }
+
+    fn busy_until(&self, now: Instant) -> Instant {
+        self.lock().scheduler.busy_until(now)
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        self.lock().scheduler.metrics(report);
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        self.lock().scheduler.configure(params)
+    }
+}
+
+#[cfg(test)]
+#[path = "egress/tests.rs"] // tests/models has this file as another module
+mod tests;
