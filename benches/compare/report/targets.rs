@@ -3,7 +3,7 @@
 use super::wanted::{self, Bound, Target};
 use crate::case::{
     Act, Case, Contestant, KERNEL, KERNEL_DEFAULT_CC, LOOP_PACKET, LOOP_TUN, PACKET, PLAIN, PLAIN_FEWER_ACKS,
-    SMOLTCP, TUN, TUN_DEFAULT_CC, Wait,
+    SMOLTCP, TUN, TUN_COPIES, TUN_DEFAULT_CC, Wait,
 };
 use crate::results::{Metric, Results};
 
@@ -42,20 +42,24 @@ fn targets(results: &Results) -> Vec<Target> {
         rate("TUN, one flow: receive, to kernel veth", case(TUN, RECEIVE), kernel_bulk, 0.6),
         cpu("TUN, one flow: processor per byte of both ends, send, to kernel veth", case(TUN, SEND)),
         cpu("TUN, one flow: processor per byte of both ends, receive, to kernel veth", case(TUN, RECEIVE)),
-        rate("plain TUN: send, to smoltcp", case(PLAIN, SEND), case(SMOLTCP, SEND), 1.0),
+        rate("plain TUN: send, to smoltcp", case(PLAIN, SEND), case(SMOLTCP, SEND), 1.1),
         rate(
             "plain TUN: receive, to smoltcp, default ACKs",
             case(PLAIN, RECEIVE),
             case(SMOLTCP, RECEIVE),
-            1.25,
+            1.3,
         ),
         rate(
             "plain TUN: receive, to smoltcp, fewer ACKs",
             case(PLAIN_FEWER_ACKS, RECEIVE),
             case(SMOLTCP, RECEIVE),
-            1.25,
+            1.3,
         ),
     ];
+    for (word, act) in [("write_all", SEND), ("read", RECEIVE)] {
+        let what = format!("TUN, one flow: {word} of 64 KiB, to in place");
+        targets.push(rate(&what, case(TUN_COPIES, act), case(TUN, act), 0.95));
+    }
     targets.push(rate(
         "TUN, one flow: receive, to kernel veth, both from the kernel's default congestion control",
         case(TUN_DEFAULT_CC, RECEIVE),
@@ -78,6 +82,14 @@ fn targets(results: &Results) -> Vec<Target> {
                 format!("round trip of a byte, p50, {label} busy, other end {word}, to blocking kernel");
             targets.push(delay(&what, case(contestant, round_trip(Wait::Busy, peer)), 0.35));
         }
+        let busy = round_trip(Wait::Busy, Wait::Busy);
+        targets.push(ratio(
+            &format!("round trip of a byte, p99, {label} busy, other end busy, to busy kernel"),
+            case(contestant, busy),
+            case(KERNEL, busy),
+            Metric::P99Micros,
+            Bound::AtMost(1.0),
+        ));
         targets.push(delay(
             &format!("round trip of a byte, p50, {label} blocking, to blocking kernel"),
             case(contestant, BLOCKING),
