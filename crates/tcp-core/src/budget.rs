@@ -288,11 +288,6 @@ impl Budget {
         self.shortage() > 0
     }
 
-    /// True if there is a shortage that another endpoint has told of since the last settlement that ended one.
-    pub(crate) fn is_called(&mut self) -> bool {
-        self.host.as_ref().is_some_and(|host| host.wanted() > 0) && self.is_short() && self.wanted > 0
-    }
-
     /// Takes in what the other endpoints have told. `anew`: this one has told how many connections it has.
     fn look_at_others(&mut self, anew: bool) {
         let Some(host) = &self.host else { return };

@@ -208,12 +208,12 @@ fn at_the_scheduler() {
     let make = resolve(ackline_sched::SCHED, PolicyKind::Sched, "fifo:limit=1").expect("a scheduler");
     let ways = egress::for_all(make(), &hub).into_iter().enumerate();
     let shards = ways.map(|(index, mut way)| {
-        let links = Links::new(hub.clone(), index);
+        let mut links = Links::new(hub.clone(), index);
         thread::spawn(move || {
             let (mut given, mut sent, mut deferred) = (0, 0, false);
             future::block_on(poll_fn(|cx| {
                 loop {
-                    links.heed();
+                    take(&mut links);
                     deferred = deferred && way.poll_resume().is_none();
                     while given < PACKETS && !deferred {
                         deferred = given > sent && way.admit(NOW, &ASK) == Admission::Deferred;

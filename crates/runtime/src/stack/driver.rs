@@ -235,16 +235,11 @@ impl StackState {
         self.orphaned && self.is_drained() && self.links.as_mut().is_none_or(Links::rest)
     }
 
-    /// Another shard needs memory that this one can free at once: while the device is full it cannot, and is woken when there is room.
-    fn is_called(&mut self) -> bool {
-        !self.device.is_full() && self.endpoint.is_called()
-    }
-
-    /// Nothing has come from other shards, none needs memory that this one has, and what comes wakes the driver.
+    /// Nothing has come from other shards, and what comes wakes the driver.
     fn may_sleep(&mut self, cx: &Context<'_>) -> bool {
         match &self.links {
-            // It asks after it has said that it sleeps: what comes then wakes it. The last of the others may have come to rest meanwhile.
-            Some(links) => links.sleep(cx.waker()) && !self.is_called() && !self.is_over(),
+            // The last of them may have come to rest meanwhile.
+            Some(links) => links.sleep(cx.waker()) && !self.is_over(),
             None => true,
         }
     }
@@ -256,9 +251,6 @@ impl StackState {
         wakes: &mut Wakes,
         hold: Option<DepartureWait>,
     ) -> io::Result<bool> {
-        if let Some(links) = &self.links {
-            links.heed();
-        }
         let mut expired = self.spins();
         let mut waited = hold;
         // Polled until pending, so that the next expiry wakes the task.

@@ -76,7 +76,7 @@ impl Hub {
         self.steering.shards()
     }
 
-    /// There is something to send for a shard that it has not taken itself.
+    /// There is something for a shard to do that no packet tells it of.
     pub(crate) fn nudge(&self, shard: usize) {
         if let Some(sleeper) = self.inbox(shard).and_then(Inbox::nudge) {
             sleeper.wake();
@@ -95,12 +95,6 @@ impl Hub {
     /// The drivers that sleep.
     fn sleepers(&self) -> impl Iterator<Item = Waker> {
         self.inboxes.iter().filter_map(Inbox::take_waker)
-    }
-
-    /// Those of other shards than this one.
-    fn other_sleepers(&self, shard: usize) -> impl Iterator<Item = Waker> {
-        let others = self.inboxes.iter().enumerate().filter(move |(index, _)| *index != shard);
-        others.filter_map(|(_, inbox)| inbox.take_waker())
     }
 }
 
@@ -172,16 +166,9 @@ impl Links {
         }
     }
 
-    /// The other shards look whether they have to make room, before they sleep or because they are woken.
+    /// The other shards look whether they have to make room.
     pub(crate) fn call_others(&self) {
-        self.hub.other_sleepers(self.index).for_each(Waker::wake);
-    }
-
-    /// The driver is about to look for all that there may be.
-    pub(crate) fn heed(&self) {
-        if let Some(inbox) = self.hub.inbox(self.index) {
-            inbox.heed();
-        }
+        (0..self.hub.shards()).filter(|shard| *shard != self.index).for_each(|shard| self.hub.nudge(shard));
     }
 
     /// The driver is about to sleep; false if there is something for it.

@@ -123,21 +123,17 @@ impl Inbox {
         queue.waker.take()
     }
 
-    /// There is something for the owner elsewhere, for which it need not be a packet that comes. Returns its driver if it sleeps.
+    /// There is something for the owner elsewhere. Returns its driver if it sleeps.
     pub(crate) fn nudge(&self) -> Option<Waker> {
         let mut queue = self.lock();
         queue.nudged = true;
         queue.waker.take()
     }
 
-    /// The owner is about to look at everything.
-    pub(crate) fn heed(&self) {
-        self.lock().nudged = false;
-    }
-
-    /// The parcel that has waited for longest.
+    /// The parcel that has waited for longest. Whoever takes looks for what else there is after it.
     pub(crate) fn take(&self) -> Option<Parcel> {
         let mut queue = self.lock();
+        queue.nudged = false;
         let parcel = queue.parcels.pop_front()?;
         queue.packets -= parcel.len();
         queue.bytes -= parcel.bytes.len();

@@ -136,11 +136,6 @@ impl Endpoint {
         core::mem::take(&mut self.calls_others)
     }
 
-    /// True if this endpoint has been called, and [`transmit`](Self::transmit) has to follow. Ask before sleeping.
-    pub fn is_called(&mut self) -> bool {
-        self.observe.budget.is_called()
-    }
-
     /// The next packet that came in fragments and belongs to another endpoint of the host.
     pub fn next_foreign(&mut self) -> Option<Box<[u8]>> {
         self.shard.as_deref_mut()?.foreign.pop_front()

@@ -116,22 +116,22 @@ fn whose_turn_it_is_finds_its_packet_and_is_woken() {
     let hub = hub(2);
     let mut shards = shards::<2>("fifo:rate=8mbit,burst=0", &hub);
     let bell = StdArc::new(Bell::default());
-    let links = Links::new(hub, 0);
+    let mut links = Links::new(hub, 0);
     let woken = || bell.0.load(Ordering::Relaxed);
-    let sleep = || links.sleep(&Waker::from(bell.clone()));
+    let waker = Waker::from(bell.clone());
     shards[0].push(SECOND, data(7, 4, 1_000));
     shards[1].push(SECOND, data(7, 4, 900));
-    assert!(sleep(), "nobody has come yet");
+    assert!(links.sleep(&waker), "nobody has come yet");
     let later = SECOND + Duration::from_millis(1);
     assert_eq!(shards[1].pop(SECOND, &ANY), Popped::NotBefore(later), "the other one's was first");
     assert_eq!(woken(), 1);
-    assert!(!sleep(), "it has to look");
-    links.heed();
+    assert!(!links.sleep(&waker), "it has to look");
+    assert!(links.take().is_none());
     assert_eq!(shards[0].backlog(Scope::All), Backlog { packets: 1, bytes: 1_000 });
     assert_eq!(shards[0].backlog(Scope::Conn(ConnId::for_test(4, 0))), Backlog { packets: 1, bytes: 1_000 });
     assert_eq!(shards[0].pop(SECOND, &ANY), Popped::Packet(data(7, 4, 1_000)));
     assert_eq!(shards[0].backlog(Scope::All), Backlog::default());
-    assert!(sleep());
+    assert!(links.sleep(&waker));
     assert_eq!(shards[1].pop(later, &ANY), Popped::Packet(data(7, 4, 900)));
     assert_eq!(woken(), 1, "its own packets wake nobody");
 }
