@@ -69,18 +69,25 @@ fn ask(number: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Answers connections of the stack, each by a byte.
-fn kernel_server() -> io::Result<SocketAddr> {
+/// The kernel accepts connections of the stack, and lets `serve` have each.
+fn kernel_accepts(serve: impl Fn(TcpStream) + Send + 'static) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind((KERNEL, 0))?;
     let place = listener.local_addr()?;
     thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            let mut byte = [0];
-            // Whoever has connected sees an error.
-            let _ = stream.read_exact(&mut byte).and_then(|()| stream.write_all(&byte));
+        while let Ok((stream, _)) = listener.accept() {
+            serve(stream);
         }
     });
     Ok(place)
+}
+
+/// Answers connections of the stack, each by a byte.
+fn kernel_server() -> io::Result<SocketAddr> {
+    kernel_accepts(|mut stream| {
+        let mut byte = [0];
+        // Whoever has connected sees an error.
+        let _ = stream.read_exact(&mut byte).and_then(|()| stream.write_all(&byte));
+    })
 }
 
 fn serve(stack: &Stack) {
@@ -233,17 +240,10 @@ fn a_queue_that_hears_no_answers_finds_neighbours() {
 
 /// Takes all that comes on each connection, and answers its end by a byte.
 fn kernel_sink() -> io::Result<SocketAddr> {
-    let listener = TcpListener::bind((KERNEL, 0))?;
-    let place = listener.local_addr()?;
-    thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            // Whoever has connected sees an error.
-            thread::spawn(move || {
-                io::copy(&mut stream, &mut io::sink()).and_then(|_| stream.write_all(&[1]))
-            });
-        }
-    });
-    Ok(place)
+    kernel_accepts(|mut stream| {
+        // Whoever has connected sees an error.
+        thread::spawn(move || io::copy(&mut stream, &mut io::sink()).and_then(|_| stream.write_all(&[1])));
+    })
 }
 
 /// Sends 100 kB over each of 16 connections, by turns on one shard and the other; returns how long that took.

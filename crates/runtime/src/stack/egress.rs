@@ -57,9 +57,7 @@ struct Tray {
 #[derive(Debug)]
 struct OfShard {
     host: Arc<HostEgress>,
-    name: &'static str,
     index: usize,
-    shards: usize,
 }
 
 /// Shards, one bit each.
@@ -67,12 +65,11 @@ type Set = u64;
 
 /// Makes `scheduler` that of all shards: returns each one's way to it.
 pub(super) fn for_all(scheduler: Box<dyn EgressScheduler>, hub: &Arc<Hub>) -> Vec<Box<dyn EgressScheduler>> {
-    let (shards, name) = (hub.shards(), scheduler.name());
+    let shards = hub.shards();
     let trays = (0..shards).map(|_| Tray::default()).collect();
     let state = Mutex::new(State { scheduler, latest: Instant::ZERO, trays, deferred: 0 });
     let host = Arc::new(HostEgress { state, hub: hub.clone() });
-    let of =
-        |index| Box::new(OfShard { host: host.clone(), name, index, shards }) as Box<dyn EgressScheduler>;
+    let of = |index| Box::new(OfShard { host: host.clone(), index }) as Box<dyn EgressScheduler>;
     (0..shards).map(of).collect()
 }
 
@@ -122,6 +119,10 @@ impl OfShard {
         self.host.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn shards(&self) -> usize {
+        self.host.hub.shards()
+    }
+
     /// Has the drivers of `shards` look for what there is. The lock must be free.
     fn nudge(&self, mut shards: Set) {
         while shards != 0 {
@@ -136,12 +137,12 @@ impl OfShard {
     }
 
     fn conn_of_host(&self, conn: ConnId) -> ConnId {
-        conn.of_shard(self.index, self.shards)
+        conn.of_shard(self.index, self.shards())
     }
 
     /// Unique among all shards.
-    const fn serial_of_host(&self, serial: u64) -> u64 {
-        serial.wrapping_mul(self.shards as u64).wrapping_add(self.index as u64)
+    fn serial_of_host(&self, serial: u64) -> u64 {
+        serial.wrapping_mul(self.shards() as u64).wrapping_add(self.index as u64)
     }
 
     fn of_host(&self, mut packet: Descriptor) -> Descriptor {
@@ -152,17 +153,17 @@ impl OfShard {
 
     /// Whose a packet of the host is, with that shard's own numbers.
     fn split(&self, mut packet: Descriptor) -> (usize, Descriptor) {
-        let shards = self.shards as u64;
+        let shards = self.shards() as u64;
         let owner = (packet.id.serial % shards) as usize;
         packet.id.serial /= shards;
-        packet.conn = packet.conn.map(|conn| conn.in_shard(self.shards).1);
+        packet.conn = packet.conn.map(|conn| conn.in_shard(self.shards()).1);
         (owner, packet)
     }
 }
 
 impl EgressScheduler for OfShard {
     fn name(&self) -> &'static str {
-        self.name
+        self.lock().scheduler.name()
     }
 
     fn admit(&mut self, now: Instant, ask: &Ask) -> Admission {

@@ -4,77 +4,79 @@ use crate::config::EndpointConfig;
 use crate::pool::{Limit, Pool};
 use alloc::sync::Arc;
 
-/// What each kind of record is bounded by.
+/// Something for each kind of record.
 #[derive(Debug)]
-pub(super) struct Limits {
-    pub(super) connections: Limit,
-    pub(super) half_open: Limit,
-    pub(super) held_syns: Limit,
-    pub(super) orphans: Limit,
-    pub(super) time_wait: Limit,
-    pub(super) fast_open: Limit,
+pub(super) struct Each<T> {
+    pub(super) connections: T,
+    pub(super) half_open: T,
+    pub(super) held_syns: T,
+    pub(super) orphans: T,
+    pub(super) time_wait: T,
+    pub(super) fast_open: T,
 }
 
+/// What each kind of record is bounded by.
+pub(super) type Limits = Each<Limit>;
+
 /// The same of a host, for its endpoints to take from.
-#[derive(Debug)]
-pub(super) struct Pools {
-    connections: Arc<Pool>,
-    half_open: Arc<Pool>,
-    held_syns: Arc<Pool>,
-    orphans: Arc<Pool>,
-    time_wait: Arc<Pool>,
-    fast_open: Arc<Pool>,
+pub(super) type Pools = Each<Arc<Pool>>;
+
+impl<T> Each<T> {
+    fn map<U>(&self, make: impl Fn(&T) -> U) -> Each<U> {
+        Each {
+            connections: make(&self.connections),
+            half_open: make(&self.half_open),
+            held_syns: make(&self.held_syns),
+            orphans: make(&self.orphans),
+            time_wait: make(&self.time_wait),
+            fast_open: make(&self.fast_open),
+        }
+    }
+}
+
+impl Each<u32> {
+    /// As configured.
+    const fn configured(config: &EndpointConfig) -> Self {
+        Self {
+            connections: config.max_connections,
+            half_open: config.max_half_open,
+            held_syns: config.max_held_syns,
+            orphans: config.max_orphans,
+            time_wait: config.max_time_wait,
+            fast_open: config.fast_open_queue,
+        }
+    }
+
+    /// Of an endpoint that has stopped: nothing begins, and what is there has no use for limits.
+    const STOPPED: Self = Self {
+        connections: 0,
+        half_open: 0,
+        held_syns: 0,
+        orphans: u32::MAX,
+        time_wait: u32::MAX,
+        fast_open: 0,
+    };
 }
 
 impl Pools {
     pub(super) fn new(host: &EndpointConfig, endpoints: usize) -> Self {
-        let pool = |most| Arc::new(Pool::new(most, endpoints));
-        Self {
-            connections: pool(host.max_connections),
-            half_open: pool(host.max_half_open),
-            held_syns: pool(host.max_held_syns),
-            orphans: pool(host.max_orphans),
-            time_wait: pool(host.max_time_wait),
-            fast_open: pool(host.fast_open_queue),
-        }
+        Each::configured(host).map(|most| Arc::new(Pool::new(*most, endpoints)))
     }
 }
 
 impl Limits {
     /// Of an endpoint alone.
-    pub(super) const fn own(config: &EndpointConfig) -> Self {
-        Self {
-            connections: Limit::own(config.max_connections),
-            half_open: Limit::own(config.max_half_open),
-            held_syns: Limit::own(config.max_held_syns),
-            orphans: Limit::own(config.max_orphans),
-            time_wait: Limit::own(config.max_time_wait),
-            fast_open: Limit::own(config.fast_open_queue),
-        }
+    pub(super) fn own(config: &EndpointConfig) -> Self {
+        Each::configured(config).map(|most| Limit::own(*most))
     }
 
-    /// Of an endpoint that has stopped: nothing begins, and what is there has no use for limits.
-    pub(super) const fn stopped() -> Self {
-        Self {
-            connections: Limit::own(0),
-            half_open: Limit::own(0),
-            held_syns: Limit::own(0),
-            orphans: Limit::own(u32::MAX),
-            time_wait: Limit::own(u32::MAX),
-            fast_open: Limit::own(0),
-        }
+    /// Of an endpoint that has stopped.
+    pub(super) fn stopped() -> Self {
+        Each::STOPPED.map(|most| Limit::own(*most))
     }
 
     /// Of one of a host's endpoints.
     pub(super) fn of_host(pools: &Pools) -> Self {
-        let limit = |pool: &Arc<Pool>| Limit::of_host(pool.clone());
-        Self {
-            connections: limit(&pools.connections),
-            half_open: limit(&pools.half_open),
-            held_syns: limit(&pools.held_syns),
-            orphans: limit(&pools.orphans),
-            time_wait: limit(&pools.time_wait),
-            fast_open: limit(&pools.fast_open),
-        }
+        pools.map(|pool| Limit::of_host(pool.clone()))
     }
 }

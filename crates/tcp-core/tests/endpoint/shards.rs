@@ -68,6 +68,17 @@ struct Crew {
     cookie: FastOpenCookie,
 }
 
+/// The endpoints of a host with these settings.
+fn benches(host: &EndpointConfig, accept: &AcceptConfig, steering: Steering) -> Vec<Bench> {
+    let (together, shards) = (Host::new(host, steering), steering.shards());
+    let bench = |index| {
+        let mut bench = Bench::with(host.share(shards), accept.clone());
+        bench.endpoint.join(&together, index);
+        bench
+    };
+    (0..shards).map(bench).collect()
+}
+
 impl Crew {
     fn new(kind: Kind, limit: u32, shards: usize) -> Self {
         let mut host = host_config(A);
@@ -79,13 +90,7 @@ impl Crew {
         accept.hold_syns = matches!(kind, Kind::HeldSyn | Kind::HeldSynOfListener);
         *kind.limit(&mut host, &mut accept) = limit;
         let steering = Steering::new(shards, &[7; 32]);
-        let (together, accept) = (Host::new(&host, steering), accept.share(shards));
-        let bench = |index| {
-            let mut bench = Bench::with(host.share(shards), accept.clone());
-            bench.endpoint.join(&together, index);
-            bench
-        };
-        let benches = (0..shards).map(bench).collect();
+        let benches = benches(&host, &accept.share(shards), steering);
         let cookie = FastOpenCookie::REQUEST;
         let accepted = vec![vec![]; shards];
         let mut crew = Self { kind, benches, accepted, steering, port: 0, cookie };
@@ -258,11 +263,9 @@ fn held_syns_of_one_source_leave_half_of_the_places_to_others() {
     // As if it had been configured so.
     let mut host = host_config(A);
     (host.max_held_syns, host.held_syns_per_source) = (20, 2);
-    let together = Host::new(&host, crew.steering);
     let mut accept = AcceptConfig::default();
     accept.hold_syns = true;
-    crew.benches = (0..2).map(|_| Bench::with(host.share(2), accept.clone())).collect();
-    (0..2).for_each(|index| crew.benches[index].endpoint.join(&together, index));
+    crew.benches = benches(&host, &accept, crew.steering);
     for _ in 0..20 {
         crew.add(0);
         crew.add(1);
@@ -291,9 +294,7 @@ fn short_of_memory(bytes: u64, shards: usize) -> Crew {
     let mut conn = ConnConfig::default();
     conn.min_send_buffer = None;
     let accept = AcceptConfig::new(Arc::new(conn)).share(shards);
-    let together = Host::new(&host, crew.steering);
-    crew.benches = (0..shards).map(|_| Bench::with(host.share(shards), accept.clone())).collect();
-    (0..shards).for_each(|index| crew.benches[index].endpoint.join(&together, index));
+    crew.benches = benches(&host, &accept, crew.steering);
     crew
 }
 
