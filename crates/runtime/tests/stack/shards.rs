@@ -236,7 +236,7 @@ async fn a_listener_is_one_for_all_shards() {
     assert_eq!(near.listen(ListenOn::Address(place)).expect_err("taken").kind(), ErrorKind::AddrInUse);
     listener.set_ttl(9).expect("a listener");
     assert_eq!(listener.ttl().expect("a listener"), 9);
-    // So many that each shard has some: with half as many, one in a thousand keys leaves one of them out.
+    // Enough for each shard to get some: half as many would miss one of the four in one run of a thousand.
     const CONNECTIONS: usize = 64;
     let mut streams = Vec::new();
     for _ in 0..CONNECTIONS {
