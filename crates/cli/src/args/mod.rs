@@ -397,7 +397,7 @@ pub(crate) struct TunnelArgs {
     /// Divide the stack over so many threads, each with a queue of the interface: a number, or auto for one per processor
     ///
     /// A connection stays on one of them, so this helps many connections, not one. A new TUN interface is made with several queues; an existing one
-    /// must have been (ip tuntap add ... multi_queue). A rate (--egress-rate) is that of all together, which then take turns at one queue.
+    /// must have been (ip tuntap add ... multi_queue). --egress-rate limits what they send together; they then share one queue.
     #[arg(long, value_name = "N|auto", default_value = "1", value_parser = values::shards,
         conflicts_with_all = ["socket", "raw"])]
     pub(crate) shards: Shards,
