@@ -5,8 +5,7 @@
 //! | how much to send | [`CongestionControl`](core::policy::CongestionControl) | [`Registry::cc_table`] |
 //! | when to acknowledge | [`AckPolicy`](core::policy::AckPolicy) | [`Registry::ack_table`] |
 //! | what to do when the retransmission timer fires | [`RtoResponse`](core::policy::RtoResponse) | [`Registry::rto_table`] |
-//! | which packet leaves the host next | [`EgressScheduler`](core::policy::EgressScheduler) |
-//! [`Registry::sched_table`] |
+//! | which packet leaves the host next | [`EgressScheduler`](core::policy::EgressScheduler) | [`Registry::sched_table`] |
 //!
 //! The first three are chosen per connection, the last per host; all by name, with parameters, at run time.
 //! The first three can be replaced on a live connection. A [`Registry`] has the names; add your own policies
@@ -74,11 +73,9 @@
 //!
 //! | feature | brings | needs |
 //! |---|---|---|
-//! | `runtime` (default) | [`Stack`], on the in-memory device or your own [`Device`](runtime::Device) | std,
-//! tokio |
+//! | `runtime` (default) | [`Stack`], on the in-memory device or your own [`Device`](runtime::Device) | std, tokio |
 //! | `tun` (default) | `runtime::device::tun` | Linux |
-//! | `af-packet` | `runtime::device::af_packet`: a host on an Ethernet interface | Linux, Rust 1.91, smoltcp
-//! |
+//! | `af-packet` | `runtime::device::af_packet`: a host on an Ethernet interface | Linux, Rust 1.91, smoltcp |
 //! | `tun-tap` | `runtime::device::tun_tap`: devices of the crate `tun-tap` | Linux, a C compiler |
 //! | `tun-rs` | `runtime::device::tun_rs`: devices of the crate `tun-rs` | Linux, macOS, Windows, FreeBSD, Android |
 //! | `netns` | `runtime::netns`: network namespaces, for tests and demonstrations | Linux |

@@ -6,8 +6,7 @@
 //! | `delayed` | for every second segment, or after a fixed delay | RFC 1122 section 4.2.3.2, RFC 5681 section 4.2 |
 //! | `linux-like` | for every arrival at first, then for every second segment or after an adaptive delay | Linux |
 //! | `ce-echo` | as in another policy, and at once when CE marking starts or stops | RFC 8257 section 3.2 |
-//! | `a3` | for 35 % of what the sender can have outstanding, measured by staying silent | Chang, Chan and
-//! Yeung |
+//! | `a3` | for 35 % of what the sender can have outstanding, measured by staying silent | Chang, Chan and Yeung |
 //! | `csa3` | as `a3`, and more often after signs of congestion | the same |
 //! | `sunos-delayed` | for 35 % of the receive buffer or two segments, or at a tick of 200 ms | SunOS 4.1 |
 //!

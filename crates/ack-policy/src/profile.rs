@@ -3,8 +3,7 @@
 //! | | `default` | `paper` |
 //! |---|---|---|
 //! | segment size | the largest seen, as RFC 5681 (section 4.2) counts full segments | the announced one, BSD's `t_maxseg` |
-//! | window that an ACK advertises | by RFC 9293's silly window avoidance (section 3.8.6.2.2) | all that is
-//! free |
+//! | window that an ACK advertises | by RFC 9293's silly window avoidance (section 3.8.6.2.2) | all that is free |
 //! | delays and limits | within those of RFC 9293 | as measured |
 
 use ackline_tcp_core::policy::SpecError;

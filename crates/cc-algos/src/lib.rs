@@ -8,8 +8,7 @@
 //! | `ls-aimd-reno`, `ls-aimd-dctcp` | windows below one segment, on a departure clock | Ahmed 2019 |
 //! | `hstcp` | the larger the window, the faster it grows and the less it gives up | RFC 3649, RFC 3742 |
 //! | `scalable` | grows by a hundredth of a segment for each one acknowledged | Kelly 2003 |
-//! | `acwap` | wraps `hstcp`, `scalable`, `reno` or `cubic`, slows their growth near a full queue, and paces
-//! | Su et al. 2006 |
+//! | `acwap` | wraps `hstcp`, `scalable`, `reno` or `cubic`, slows their growth near a full queue, and paces | Su et al. 2006 |
 //!
 //! Responses to a timeout are in [`rto`]: `linux`, `dclor`, `frto`, `eifel`, `go-back-n`.
 //!

@@ -21,8 +21,7 @@
 //!
 //! | steps | |
 //! |---|---|
-//! | 1 to 6 | the sender: not here, but in the core's output rule and in the simulator's writing application
-//! |
+//! | 1 to 6 | the sender: not here, but in the core's output rule and in the simulator's writing application |
 //! | 7 to 9 | before the first estimate: `sunos.rs` |
 //! | 10, 12 to 18 | a segment with data arrives: [`Adaptive::decide`] |
 //! | 11 | the gaps between arrivals: `gaps.rs` |

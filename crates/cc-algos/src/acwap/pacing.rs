@@ -7,8 +7,7 @@
 //! | P2 | when | [`PacingMode`] |
 //! | P3 | retransmissions are paced, too; probes are not | the core |
 //! | P4 | an idle pacer accumulates no more than its slack | `Revise` |
-//! | P5 | if the interval is below the timer's granularity, several segments are sent at once | the core's
-//! pacer |
+//! | P5 | if the interval is below the timer's granularity, several segments are sent at once | the core's pacer |
 //! | P6 | the interval is a ratio, its remainder carried: no drift | [`Pacing::Gap`] |
 
 use super::params::{AcwapParams, PacingMode};

@@ -4,8 +4,7 @@
 //! |---|---|
 //! | an ACK echoes a timestamp from before the first retransmission | RFC 3522 |
 //! | every retransmission is reported as received twice | RFC 2883, RFC 3708 |
-//! | data that was not retransmitted is acknowledged: at once, or after new data was sent | RFC 5682, section
-//! 3 |
+//! | data that was not retransmitted is acknowledged: at once, or after new data was sent | RFC 5682, section 3 |
 //!
 //! Undo restores window and `ssthresh` if they were higher, and unmarks what was marked lost. Tail loss
 //! probes, RACK and proportional rate reduction complement it; they are in the core.

@@ -2,16 +2,12 @@
 //!
 //! | name | idea | after a timeout that lost nothing | needs |
 //! |---|---|---|---|
-//! | `linux` | go-back-N, undone when timestamps, DSACK or F-RTO show that it was wrong | everything restored
-//! | |
-//! | `dclor` | one probe above all outstanding data; what the peer reports about it tells what is lost |
-//! restart from two segments, `ssthresh` kept | SACK |
-//! | `frto` | two segments of new data after the first ACK decide | window as in RFC 4015, or half | new data
-//! |
+//! | `linux` | go-back-N, undone when timestamps, DSACK or F-RTO show that it was wrong | everything restored | |
+//! | `dclor` | one probe above all outstanding data; what the peer reports about it tells what is lost | restart from two segments, `ssthresh` kept | SACK |
+//! | `frto` | two segments of new data after the first ACK decide | window as in RFC 4015, or half | new data |
 //! | `eifel` | the timestamp of the first ACK decides | window as in RFC 4015, or all of it | timestamps |
 //! | `go-back-n` | everything not SACKed is lost | a window sent again | |
-//! | `conventional` | the core's own: like `go-back-n`, with congestion control's rule for `ssthresh` | a
-//! window sent again | |
+//! | `conventional` | the core's own: like `go-back-n`, with congestion control's rule for `ssthresh` | a window sent again | |
 //!
 //! Which one to use: `linux` is right for almost every path. `dclor` is for paths that delay packets for
 //! seconds (cellular, satellite hand-over): it retransmits nothing but a probe, and leaves the capacity of

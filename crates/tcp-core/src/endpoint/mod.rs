@@ -4,8 +4,7 @@
 //! |---|---|
 //! | `ingest.rs` | received packets: to the connection, the listener, or the answer |
 //! | `fragments.rs`, `reassembly.rs` | fragments: their rules, and those that wait for the rest of their packets |
-//! | `icmp.rs`, `refuse.rs` | pings, received ICMP errors, and errors sent about datagrams that nobody
-//! accepts |
+//! | `icmp.rs`, `refuse.rs` | pings, received ICMP errors, and errors sent about datagrams that nobody accepts |
 //! | `datagrams.rs`, `udp_sockets.rs`, `udp_flows.rs` | UDP: rules, sockets, and flows by four-tuple and idle time |
 //! | `packets.rs` | packets that the stack does not use itself, and those that the program has made |
 //! | `listen.rs`, `open.rs` | listeners, and active opens |
@@ -22,8 +21,7 @@
 //! | `fast_open.rs`, `fast_open_cookies.rs` | TCP Fast Open on both sides: who may, and the server's cookies |
 //! | `address_table.rs` | what is known by destination: what paths carry, and fast open cookies |
 //! | `orphans.rs` | limits on connections that the application has released |
-//! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time
-//! |
+//! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time |
 //! | `time_wait.rs`, `time_wait_table.rs` | TIME-WAIT without a connection: its rules, and its records |
 //! | `slots.rs`, `demux.rs`, `wheel.rs` | storage of connections: by handle, by four-tuple, by deadline |
 //! | `deadline_table.rs`, `shares.rs` | storage of records that wait for a time; how many come from each source |

@@ -5,10 +5,8 @@
 //!
 //! | what happened | the ACK is |
 //! |---|---|
-//! | unacceptable segment, probe, FIN, less than `min(RMSS, R/2)` left of the window, quick ACKs requested |
-//! due |
-//! | out-of-order, gap-filling or (even partly) duplicate data; two full segments unacknowledged | due,
-//! unless the policy waives it and its plan is `Withhold` |
+//! | unacceptable segment, probe, FIN, less than `min(RMSS, R/2)` left of the window, quick ACKs requested | due |
+//! | out-of-order, gap-filling or (even partly) duplicate data; two full segments unacknowledged | due, unless the policy waives it and its plan is `Withhold` |
 //! | anything else | due when the policy's timer expires, at the latest at the hold limit |
 //!
 //! ACKs for in-order data merge into one, because the last one covers everything; with SACK so do those for

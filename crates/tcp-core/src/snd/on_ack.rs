@@ -3,7 +3,6 @@
 //! First the facts are gathered, which tags the scoreboard ([`AckCx`]). Then they are acted on, in this
 //! order: path MTU; delivery rate; the RTO response, which may consume the ACK; RTT; tail loss probe; undo;
 //! loss detection; congestion control; PRR; the end of an episode; timers. docs/one-ack.md walks through it.
-//! control; PRR; the end of an episode; timers. docs/one-ack.md walks through it.
 
 use super::flight::Flight;
 use super::rto_response::AckUse;

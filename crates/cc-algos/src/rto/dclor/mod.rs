@@ -27,10 +27,8 @@
 //! | A2, A3 (7) | the ACK covers SS_PTR: clean exit; a SACK block covers it: lossy exit |
 //! | A4 (6, 7) | otherwise it is stale: nothing is sent, sampled or counted; the timer restarts on progress |
 //! | A5 | if both cover SS_PTR, A2 wins |
-//! | A6 (section 6) | the probe was new data and causes a duplicate ACK without SACK: the peer does not send
-//! SACK |
-//! | L1 to L5 (8 to 10) | lossy exit: everything not SACKed is lost; `ssthresh` = saved / 2; window 2; repair
-//! |
+//! | A6 (section 6) | the probe was new data and causes a duplicate ACK without SACK: the peer does not send SACK |
+//! | L1 to L5 (8 to 10) | lossy exit: everything not SACKed is lost; `ssthresh` = saved / 2; window 2; repair |
 //! | C1 to C3 (10) | clean exit: window 2; new data; at most the probe's ACK gives an RTT sample |
 //! | P1 to P4 | repair: slow start; no second reduction; a timeout starts a new episode |
 //!
