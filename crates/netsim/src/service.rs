@@ -40,11 +40,13 @@ pub fn serialisation(rate: u64, bytes: u64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// Bytes that one line of a trace delivers: mahimahi's MTU.
-pub const DELIVERY: u64 = 1_504;
+/// Bytes that one line of a trace delivers: an Ethernet MTU. mahimahi's own constant is 1,504, because its
+/// packets come from a TUN device with four octets before each IP header; here packets have none.
+pub const DELIVERY: u64 = 1_500;
 
-/// A packet-delivery trace in mahimahi's format: each line is a time in milliseconds at which 1,504 bytes can
-/// leave. The last line is the period after which the trace repeats. Unused deliveries are lost.
+/// A packet-delivery trace in mahimahi's format: each line is a time in milliseconds at which 1,500 bytes can
+/// leave. Small packets share a delivery, and a packet takes the following deliveries for what the first one
+/// has no room for. The last line is the period after which the trace repeats. Unused deliveries are lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     lines: Vec<u64>,
@@ -115,7 +117,7 @@ impl Trace {
     fn time_of(&self, position: u64) -> Instant {
         let count = self.lines.len() as u64;
         let line = self.lines[(position % count) as usize];
-        Instant::from_millis((position / count) * self.period() + line)
+        Instant::from_millis((position / count).saturating_mul(self.period()).saturating_add(line))
     }
 
     /// When the last bit of a packet of `bytes` leaves, if its first bit is ready at `now`.
@@ -158,12 +160,45 @@ mod tests {
     fn trace_delivers_when_it_says() {
         let mut trace = Trace::parse("1\n1\n5\n").unwrap();
         let at = |ms| Instant::from_millis(ms);
-        assert_eq!(trace.deliver(at(0), 1_504), at(1));
+        assert_eq!(trace.deliver(at(0), 1_500), at(1));
         assert_eq!(trace.deliver(at(1), 1_000), at(1));
-        assert_eq!(trace.deliver(at(1), 504), at(1), "the rest of the second delivery");
+        assert_eq!(trace.deliver(at(1), 500), at(1), "the rest of the second delivery");
         assert_eq!(trace.deliver(at(1), 3_000), at(6), "one at 5 ms, one in the next period");
         assert_eq!(trace.deliver(at(1_000_002), 10), at(1_000_005), "what nothing used is lost");
-        assert_eq!(trace.mean_rate(), 3 * 1_504 * 8 * 200);
+        assert_eq!(trace.mean_rate(), 3 * 1_500 * 8 * 200);
+    }
+
+    /// Always a packet ready: 1 ms of a trace with one line a millisecond is 1,500 bytes, in packets of any size.
+    #[test]
+    fn a_delivery_carries_1500_bytes_whatever_the_size_of_packets() {
+        for size in [40, 52, 100, 576, 749, 751, 1_499, 1_500, 1_501, 4_000, 9_000, 65_535] {
+            let mut trace = Trace::parse("1\n").unwrap();
+            let (mut now, mut sent) = (Instant::ZERO, 0);
+            for number in 0..10_000 {
+                now = trace.deliver(now, size);
+                sent += size;
+                assert_eq!(now.as_millis(), sent.div_ceil(1_500), "packet {number} of {size} bytes");
+            }
+        }
+    }
+
+    /// mahimahi's LinkQueue::rationalize with packets of 1,000, 1,000, 400, 700 and 1,500 bytes: what a packet
+    /// leaves of a delivery goes to the next packet, if one waits. The pause after the fourth one loses the rest.
+    #[test]
+    fn packets_share_deliveries_only_while_they_wait() {
+        let mut trace = Trace::parse("2\n3\n7\n").unwrap();
+        let at = |ms| Instant::from_millis(ms);
+        assert_eq!(trace.deliver(at(0), 1_000), at(2));
+        assert_eq!(trace.deliver(at(2), 1_000), at(3), "500 bytes at 2 ms, 500 at 3 ms");
+        assert_eq!(trace.deliver(at(3), 400), at(3));
+        assert_eq!(trace.deliver(at(3), 700), at(7), "600 bytes at 3 ms, 100 at 7 ms");
+        assert_eq!(trace.deliver(at(8), 1_500), at(9), "1,400 bytes at 7 ms were for nobody");
+    }
+
+    #[test]
+    fn a_trace_of_the_longest_period_ends_with_time() {
+        let mut trace = Trace::parse("1\n18446744073709551615\n").unwrap();
+        assert_eq!(trace.deliver(Instant::ZERO, 9_000), Instant::FAR_FUTURE);
     }
 
     #[test]

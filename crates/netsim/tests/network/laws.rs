@@ -1,12 +1,15 @@
 //! Whole networks against closed forms.
 
-use crate::common::{link, pair, sink, transfer};
-use ackline_netsim::Sim;
-use ackline_netsim::app::{Amount, Datagrams, Draw, Sink};
+use crate::common::{link, pair, sink, target, transfer};
+use ackline_netsim::app::{Amount, Bulk, Datagrams, Draw, Sink};
 use ackline_netsim::impair::Loss;
+use ackline_netsim::queue::{DropTail, Limit};
 use ackline_netsim::record::{RecordOptions, Recorder, Select};
 use ackline_netsim::topologies::Duplex;
+use ackline_netsim::{LinkSpec, Service, Sim, Trace};
+use ackline_tcp_core::config::ConnConfig;
 use ackline_tcp_core::{Duration, Instant};
+use std::sync::Arc;
 
 /// Mean wait in a queue with random arrivals and equal packets (M/D/1; Pollaczek, 1930; Khinchine, 1932), in units of the service time:
 /// rho / (2 (1 - rho)).
@@ -64,5 +67,33 @@ fn reno_follows_the_square_root_law() {
         let window = bytes as f64 / 1_448.0 * 0.1 / 200.0;
         let constant = window * libm::sqrt(p);
         assert!((1.1..1.45).contains(&constant), "seed {seed}, p {p}: C = {constant}");
+    }
+}
+
+/// A bulk transfer over a trace of one line a millisecond is 1,500 bytes a millisecond on the wire, in segments of
+/// any size: 12 Mbit/s.
+#[test]
+fn a_trace_carries_1500_bytes_per_line() {
+    for mss in [100, 536, 700, 1_000, 1_448, 1_460] {
+        let trace = Service::Trace(Trace::parse("1\n").unwrap());
+        let there = LinkSpec { service: trace, ..link(1, 10) }
+            .with_queue(Box::new(DropTail::new(Limit::Bytes(150_000))));
+        let mut sim = Sim::new(1);
+        let pair = pair(&mut sim, Duplex { there, back: link(1_000_000_000, 10) });
+        let (from, to) = (&pair.sender, &pair.receiver);
+        sink(&mut sim, to);
+        let mut config = ConnConfig::default();
+        config.mss = Some(mss);
+        let bulk = Bulk::new(target(to), Arc::new(config), Amount::Endless);
+        sim.add_app(from.node, Instant::from_millis(1), bulk);
+        let there = from.access.there;
+        let mut delivered = |until| {
+            sim.run_until(Instant::from_secs(until));
+            sim.view().stats(there).delivered_bytes
+        };
+        let before = delivered(2);
+        // Bytes of 8 s are bits of 1 s.
+        let rate = (delivered(10) - before) as f64;
+        assert!((rate / 12e6 - 1.0).abs() < 1e-4, "MSS {mss}: {rate} bit/s");
     }
 }
