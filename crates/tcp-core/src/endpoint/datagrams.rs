@@ -10,7 +10,6 @@
 //! Datagrams are not fragmented: one that is longer than the device or the path carries is refused.
 
 use super::ingest::is_unicast;
-use super::ports::PortUsage;
 use super::stray::Stray;
 use super::udp_flows::Timeouts;
 use super::udp_sockets::{UdpEvent, UdpReceived, UdpStats, cost};
@@ -56,11 +55,7 @@ impl Endpoint {
         }
         if local.port() == 0 {
             let (udp, address) = (&self.udp, local.ip());
-            let usage = |port| match udp.is_free(SocketAddr::new(address, port)) {
-                true => PortUsage::Free,
-                false => PortUsage::Taken,
-            };
-            let port = self.ports.select(address, SocketAddr::new(address, 0), u32::MAX, usage);
+            let port = self.ports.select_random(|port| udp.is_free(SocketAddr::new(address, port)));
             local.set_port(port.ok_or(UdpError::NoFreePort)?);
         } else if !self.udp.is_free(local) {
             return Err(UdpError::InUse);

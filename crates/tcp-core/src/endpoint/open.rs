@@ -19,7 +19,7 @@ use crate::id::ConnId;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::net::{IpAddr, SocketAddr};
 
 /// The four-tuples in use.
 struct Tuples<'a> {
@@ -143,18 +143,16 @@ impl Endpoint {
 
     /// The address with a port filled in, if any will do.
     pub(super) fn with_port(&mut self, on: ListenOn) -> Result<ListenOn, ListenError> {
-        let address = match on {
-            ListenOn::Address(address) if address.port() == 0 => address.ip(),
-            ListenOn::Port(0) => Ipv4Addr::UNSPECIFIED.into(),
-            ListenOn::Address(_) | ListenOn::Port(_) | ListenOn::Any => return Ok(on),
+        let is_open = match on {
+            ListenOn::Address(address) => address.port() == 0,
+            ListenOn::Port(port) => port == 0,
+            ListenOn::Any => false,
         };
-        let nobody = SocketAddr::new(address, 0);
+        if !is_open {
+            return Ok(on);
+        }
         let listeners = &self.listeners;
-        let port = self.ports.select(address, nobody, u32::MAX, |port| match listeners.is_free(port) {
-            true => PortUsage::Free,
-            false => PortUsage::Taken,
-        });
-        let port = port.ok_or(ListenError::NoFreePort)?;
+        let port = self.ports.select_random(|port| listeners.is_free(port)).ok_or(ListenError::NoFreePort)?;
         Ok(match on {
             ListenOn::Address(address) => ListenOn::Address(SocketAddr::new(address.ip(), port)),
             ListenOn::Port(_) | ListenOn::Any => ListenOn::Port(port),

@@ -1,10 +1,15 @@
-//! Ephemeral ports: RFC 6056, algorithm 4 (double-hash port selection).
+//! Ephemeral ports: RFC 6056, algorithm 4 (double-hash port selection) toward a known peer, algorithm 1 (simple
+//! random selection) without one.
 //!
-//! A port is `first + (F + counter) mod size`, where F is a keyed hash of the two addresses and the remote
+//! Toward a peer, a port is `first + (F + counter) mod size`, where F is a keyed hash of the two addresses and the remote
 //! port, and the counter, one of a small table, is chosen by a second hash of the same. An off-path attacker
 //! cannot guess the ports toward another host, and connections to one address and port walk through all ports
 //! before reusing one, which avoids TIME-WAIT at the peer. The table hides from one peer how many connections
 //! go to others, unlike a single counter (algorithm 3).
+//!
+//! A UDP socket or a listener has no peer when it is bound. One hash for all of them would make their ports a sequence that
+//! anybody who sees one of them continues (RFC 8085, section 5.1; RFC 5452, section 9.2, for resolvers). So each of
+//! these searches begins at a random port.
 
 use crate::four_tuple::to_ipv6;
 use core::net::{IpAddr, SocketAddr};
@@ -20,6 +25,8 @@ pub(crate) struct PortSelector {
     size: u16,
     /// Each below `size`.
     counters: [u16; TABLE_LENGTH],
+    /// Searches without a peer so far: the keyed hash of their number is what is random about them.
+    searches: u64,
 }
 
 /// What a port is to a new connection.
@@ -36,6 +43,9 @@ pub(crate) enum PortUsage {
 /// Ports tried after the first reusable one, in case one of them is free.
 const PREFERENCE: u32 = 16;
 
+/// Bytes that are hashed for a search without a peer: of another length than a peer's, so that no peer's hash is one of them.
+const SEARCH_LENGTH: usize = 12;
+
 /// Counters of the table (RFC 6056, section 3.3.4: TABLE_LENGTH).
 const TABLE_LENGTH: usize = 64;
 
@@ -49,7 +59,17 @@ impl PortSelector {
         let size = if range.is_empty() || *range.end() < first { 0 } else { range.end() - first + 1 };
         // Section 3.3.4 starts with random counters.
         let counters = core::array::from_fn(|index| hasher.hash(&[index as u8]) as u16 % size.max(1));
-        Self { hasher, first, size, counters }
+        Self { hasher, first, size, counters, searches: 0 }
+    }
+
+    /// A port without a peer that `is_free`: a random one, or the next after it (RFC 6056, section 3.3.1). `None` if none is.
+    pub(crate) fn select_random(&mut self, mut is_free: impl FnMut(u16) -> bool) -> Option<u16> {
+        let mut bytes = [0; SEARCH_LENGTH];
+        bytes[..8].copy_from_slice(&self.searches.to_be_bytes());
+        self.searches = self.searches.wrapping_add(1);
+        let size = u32::from(self.size);
+        let start = (self.hasher.hash(&bytes) >> 32) as u32 % size.max(1);
+        (0..size).map(|step| self.first + ((start + step) % size) as u16).find(|port| is_free(*port))
     }
 
     /// A port for a connection from the address `local` to `remote` that `usage` calls free or, if the next
@@ -286,11 +306,37 @@ mod tests {
         assert!(last.is_some(), "rather than none");
     }
 
+    /// RFC 6056, section 3.1: whoever knows some ports does not know the next one.
+    #[test]
+    fn ports_without_a_peer_are_no_sequence_and_find_every_free_one() {
+        for secret in 0..20 {
+            let mut ports = PortSelector::new([secret; 16], DEFAULT_RANGE);
+            let run: Vec<_> = (0..1_000).map(|_| ports.select_random(|_| true).expect("free")).collect();
+            let steps: BTreeSet<_> = run.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+            // Of 999 steps among some 56,000, about nine meet another one.
+            assert!(steps.len() > 950, "{} steps with secret {secret}", steps.len());
+            // Each quarter of the range has its part: 250, with a standard deviation of 14.
+            for quarter in 0..4 {
+                let first = DEFAULT_RANGE.start() + quarter * 7_058;
+                let part = run.iter().filter(|port| (first..first + 7_058).contains(*port)).count();
+                assert!((180..320).contains(&part), "{part} in quarter {quarter} with secret {secret}");
+            }
+        }
+        let mut ports = PortSelector::new([1; 16], 5_000..=5_099);
+        let mut taken = BTreeSet::new();
+        while let Some(port) = ports.select_random(|port| !taken.contains(&port)) {
+            assert!(taken.insert(port));
+        }
+        assert!(taken.into_iter().eq(5_000..=5_099));
+        assert_eq!(PortSelector::new([1; 16], 0..=0).select_random(|_| true), None);
+    }
+
     #[test]
     fn same_secret_same_ports() {
         let run = |secret| {
             let mut ports = PortSelector::new([secret; 16], DEFAULT_RANGE);
-            (0..50).map(|host| take(&mut ports, host % 7)).collect::<Vec<_>>()
+            let random = ports.select_random(|_| true);
+            (0..50).map(|host| take(&mut ports, host % 7)).chain([random]).collect::<Vec<_>>()
         };
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));
