@@ -116,7 +116,7 @@ pub use packets::Packets;
 pub use socket::TcpSocket;
 pub use stack::Stack;
 pub use stream::TcpStream;
-pub use udp::{IncomingUdp, UdpFlow, UdpSocket};
+pub use udp::{IncomingUdp, UdpArrival, UdpFlow, UdpSocket};
 
 /// The README's example compiles.
 #[cfg(doctest)]

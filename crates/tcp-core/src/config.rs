@@ -144,9 +144,9 @@ pub struct EndpointConfig {
     /// not accepted. Beyond it a new one takes the place of the flow that has been silent for longest among those that
     /// the application has not answered; if there is none, it is refused (Linux: `nf_conntrack_max`).
     pub max_udp_flows: u32,
-    /// A UDP flow ends if nothing has passed in either direction for this long. RFC 4787, section 4.3, has NATs wait for two
-    /// minutes unless the port is well known; Linux waits for 30 s, and for 120 s after an answer
-    /// (`nf_conntrack_udp_timeout`).
+    /// A UDP flow ends if nothing has passed in either direction for this long. RFC 4787, REQ-5, has NATs wait for two
+    /// minutes at least unless the port is well known, and recommends five, the default; Linux waits for 30 s, and for 120 s
+    /// after an answer (`nf_conntrack_udp_timeout`).
     pub udp_flow_timeout: Duration,
     /// The same for flows to port 53, which are a question and an answer (RFC 4787, section 4.3).
     pub udp_dns_timeout: Duration,
@@ -213,7 +213,7 @@ impl Default for EndpointConfig {
             udp_send_buffer: 212_992,
             packet_buffer: 212_992,
             max_udp_flows: 4_096,
-            udp_flow_timeout: Duration::from_secs(60),
+            udp_flow_timeout: Duration::from_secs(300),
             udp_dns_timeout: Duration::from_secs(10),
             autocorking: true,
             granularity: Duration::from_nanos(1),

@@ -76,7 +76,7 @@ impl Drop for IncomingUdp {
 /// datagram begins another one.
 ///
 /// It ends by itself if nothing has passed for
-/// [`udp_flow_timeout`](ackline_tcp_core::EndpointConfig::udp_flow_timeout) (60 s), or for
+/// [`udp_flow_timeout`](ackline_tcp_core::EndpointConfig::udp_flow_timeout) (5 min), or for
 /// [`udp_dns_timeout`](ackline_tcp_core::EndpointConfig::udp_dns_timeout) (10 s) to port 53; and if there are
 /// [`max_udp_flows`](ackline_tcp_core::EndpointConfig::max_udp_flows) and nothing has been sent to its peer. Then operations fail with `TimedOut`, after what
 /// has come before has been received. Several tasks may use it at once.
@@ -175,6 +175,21 @@ impl UdpFlow {
     /// `NetworkDown` if the device is gone.
     pub async fn writable(&self) -> io::Result<()> {
         self.handle.writable().await
+    }
+
+    /// Sends a datagram to the peer that comes from `from`, whom the peer may never have sent to, instead of from the flow's own address. What the
+    /// peer answers is another flow.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is no room; `AddrNotAvailable` if `from` is no address that the stack answers for, or of the other family; otherwise as
+    /// [`send`](Self::send).
+    pub fn try_send_from(&self, buf: &[u8], from: SocketAddr) -> io::Result<usize> {
+        self.handle.try_send_from(from, buf)
+    }
+
+    /// Tells the peer by ICMP that nobody listens there. The flow goes on.
+    pub fn tell_refused(&self) {
+        self.handle.tell_refused();
     }
 
     /// Ends the flow, and tells the peer by ICMP that nobody listens there.

@@ -1,5 +1,6 @@
 //! What sockets and flows have in common: sending, receiving, waiting.
 
+use super::UdpArrival;
 use crate::io_error;
 use crate::stack::shard::Anchor;
 use crate::stack::state::Side;
@@ -56,6 +57,36 @@ impl Handle {
             state.check_device()?;
             state.endpoint.udp_connect(now, self.id, to).map_err(io_error::udp)
         })
+    }
+
+    /// Sends from another address than the flow's.
+    pub(super) fn try_send_from(&self, from: SocketAddr, data: &[u8]) -> io::Result<usize> {
+        self.shard.act(|state, now, _| {
+            state.check_device()?;
+            let sent = state.endpoint.udp_send_from(now, self.id, from, data);
+            sent.map(|()| data.len()).map_err(io_error::udp)
+        })
+    }
+
+    pub(super) fn report_errors(&self, on: bool) -> io::Result<()> {
+        self.shard.lock().endpoint.udp_report_errors(self.id, on).map_err(io_error::udp)
+    }
+
+    /// Waits for a datagram, or an error about one.
+    pub(super) async fn recv_or_report(&self, buf: &mut [u8]) -> io::Result<UdpArrival> {
+        consume_budget().await;
+        self.when(|| {
+            if let Some((to, error)) = self.shard.lock().endpoint.udp_next_report(self.id) {
+                return Ok(UdpArrival::Error { to, error: io_error::udp(error) });
+            }
+            self.try_recv(buf).map(|(len, from)| UdpArrival::Datagram { len, from })
+        })
+        .await
+    }
+
+    /// Tells a flow's peer that nobody listens.
+    pub(super) fn tell_refused(&self) {
+        self.shard.act(|state, now, _| state.endpoint.udp_tell_refused(now, self.id));
     }
 
     /// Ends a flow, and tells its peer.

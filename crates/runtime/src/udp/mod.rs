@@ -22,6 +22,25 @@ use std::task::{Context, Poll};
 use tokio::io::ReadBuf;
 use tokio::net::ToSocketAddrs;
 
+/// What has come to a socket.
+#[derive(Debug)]
+pub enum UdpArrival {
+    /// A datagram.
+    Datagram {
+        /// Its length.
+        len: usize,
+        /// Who sent it.
+        from: SocketAddr,
+    },
+    /// An ICMP error about an earlier datagram.
+    Error {
+        /// Where that went.
+        to: SocketAddr,
+        /// What is wrong there.
+        error: io::Error,
+    },
+}
+
 /// A UDP socket of a [`Stack`]. Its methods are those of [`tokio::net::UdpSocket`]; several tasks may use it at once.
 ///
 /// An unspecified address means all of the stack's addresses of that family. An error that ICMP reports about a datagram
@@ -131,6 +150,23 @@ impl UdpSocket {
     /// As [`recv_from`](Self::recv_from).
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.handle.recv(buf).await.map(|(len, _)| len)
+    }
+
+    /// With `on`, [`recv_or_report`](Self::recv_or_report) tells of ICMP errors about datagrams that were sent without a connection (Linux:
+    /// `IP_RECVERR`). Default: off.
+    ///
+    /// # Errors
+    /// None.
+    pub fn report_errors(&self, on: bool) -> io::Result<()> {
+        self.handle.report_errors(on)
+    }
+
+    /// As [`recv_from`](Self::recv_from), and tells whom ICMP errors are about, if the socket [wants that](Self::report_errors).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn recv_or_report(&self, buf: &mut [u8]) -> io::Result<UdpArrival> {
+        self.handle.recv_or_report(buf).await
     }
 
     /// Waits for a datagram and copies what fits, without taking it.

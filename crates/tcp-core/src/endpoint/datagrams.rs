@@ -99,6 +99,33 @@ impl Endpoint {
         to: Option<SocketAddr>,
         data: &[u8],
     ) -> Result<(), UdpError> {
+        self.send_datagram(now, id, to, None, data)
+    }
+
+    /// Sends a datagram to a flow's peer that comes from another address than the flow's own, `from`: the answer of somebody whom the peer
+    /// has not sent to, as an address translation lets through. O(1).
+    ///
+    /// # Errors
+    /// As [`udp_send`](Self::udp_send); [`UdpError::NotLocal`] if the endpoint does not answer for `from`, or it is of the other family;
+    /// [`UdpError::NotConnected`] for a socket that is no flow.
+    pub fn udp_send_from(
+        &mut self,
+        now: Instant,
+        id: UdpId,
+        from: SocketAddr,
+        data: &[u8],
+    ) -> Result<(), UdpError> {
+        self.send_datagram(now, id, None, Some(from), data)
+    }
+
+    fn send_datagram(
+        &mut self,
+        now: Instant,
+        id: UdpId,
+        to: Option<SocketAddr>,
+        from: Option<SocketAddr>,
+        data: &[u8],
+    ) -> Result<(), UdpError> {
         self.now = self.now.max(now);
         let socket = self.udp.get_mut(id).ok_or(UdpError::Closed)?;
         socket.heed_error()?;
@@ -108,8 +135,13 @@ impl Endpoint {
         let dst = to.or(socket.remote).ok_or(UdpError::NotConnected)?;
         let dst = SocketAddr::new(dst.ip(), dst.port());
         let (local, path_mtu, is_flow) = (socket.local, socket.path_mtu, socket.is_flow());
-        // A flow answers for whatever address it is of.
-        let src = if is_flow { flow_source(local, dst)? } else { self.udp_source(local, dst)? };
+        let src = match from {
+            Some(_) if !is_flow => return Err(UdpError::NotConnected),
+            Some(from) => self.flow_source_of(from, dst)?,
+            // A flow answers for whatever address it is of.
+            None if is_flow => flow_source(local, dst)?,
+            None => self.udp_source(local, dst)?,
+        };
         let header = UdpHeader { src, dst, ttl: self.config.default_ttl };
         let ip_len = header.len() + data.len();
         if ip_len > path_mtu.unwrap_or(u32::MAX).min(self.config.mtu) as usize {
@@ -198,6 +230,14 @@ impl Endpoint {
 
     /// Ends a flow, and tells its peer by ICMP that nobody listens, within the limits of such errors.
     pub fn udp_refuse(&mut self, now: Instant, id: UdpId) {
+        self.udp_tell_refused(now, id);
+        self.udp_close(now, id);
+    }
+
+    /// Tells a flow's peer by ICMP that nobody listens, within the limits of such errors. The flow goes on: an ICMP error ends no mapping of
+    /// an address translation (RFC 4787, REQ-12).
+    pub fn udp_tell_refused(&mut self, now: Instant, id: UdpId) {
+        self.now = self.now.max(now);
         if let Some(socket) = self.udp.get(id).filter(|socket| socket.is_flow())
             && let Some(tuple) = socket.tuple()
         {
@@ -208,10 +248,24 @@ impl Endpoint {
             if emit_udp(&header, [&[], &[]], TxChecksumMode::Complete, &mut quote).is_ok() {
                 let version = if dst.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
                 let data = quote.as_slice().into();
+                self.unsettled = true;
                 self.send_icmp_error(now, dst.ip(), src.ip(), port_unreachable(version), data);
             }
         }
-        self.udp_close(now, id);
+    }
+
+    /// With `on`, a socket is told of the ICMP errors about datagrams that it has sent without being connected (Linux: `IP_RECVERR`), by
+    /// [`udp_next_report`](Self::udp_next_report). A few wait; those that find no room are lost. Default: off.
+    ///
+    /// # Errors
+    /// [`UdpError::Closed`].
+    pub fn udp_report_errors(&mut self, id: UdpId, on: bool) -> Result<(), UdpError> {
+        self.udp.get_mut(id).map(|socket| socket.report_errors(on)).ok_or(UdpError::Closed)
+    }
+
+    /// The next ICMP error about a datagram, and where that went. Errors of a connected socket are returned by its operations.
+    pub fn udp_next_report(&mut self, id: UdpId) -> Option<(SocketAddr, UdpError)> {
+        self.udp.get_mut(id)?.next_report()
     }
 
     /// With `on`, a datagram that is for no socket begins a flow, for any address that the endpoint answers for: all datagrams
@@ -312,12 +366,12 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// An ICMP error quotes a datagram of this host. Only a connected socket or a flow is told, as in Linux; others could not
-    /// know which of their datagrams is meant.
+    /// An ICMP error quotes a datagram of this host. As in Linux, a connected socket or a flow is told, and another one if it
+    /// [wants to be](Self::udp_report_errors).
     pub(super) fn on_icmp_about_datagram(&mut self, quoted: &Quoted, kind: &IcmpErrorKind) -> Ingested {
         let local = SocketAddr::new(quoted.src, quoted.src_port);
         let tuple = FourTuple::new(local, SocketAddr::new(quoted.dst, quoted.dst_port));
-        let Some(id) = self.udp.connected(&tuple) else {
+        let Some(id) = self.udp.told_of_errors(&tuple) else {
             return self.drop_packet(DropReason::IcmpUnrelated);
         };
         let error = match *kind {
@@ -355,6 +409,16 @@ impl Endpoint {
 
     const fn udp_timeouts(&self) -> Timeouts {
         Timeouts { flow: self.config.udp_flow_timeout, dns: self.config.udp_dns_timeout }
+    }
+
+    /// Where a datagram to a flow's peer comes from that is not of the flow's own address.
+    fn flow_source_of(&self, from: SocketAddr, peer: SocketAddr) -> Result<SocketAddr, UdpError> {
+        let from = SocketAddr::new(from.ip(), from.port());
+        let own = is_unicast(from.ip()) && self.is_local(from.ip());
+        if !own || from.is_ipv4() != peer.is_ipv4() {
+            return Err(UdpError::NotLocal);
+        }
+        flow_source(from, peer)
     }
 
     /// Where a datagram of a socket at `local` to `remote` comes from.

@@ -10,6 +10,9 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+/// Errors that wait to be told to a socket that is not connected: what is lost comes again with the next datagram.
+const MOST_REPORTS: usize = 16;
+
 /// A received datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,6 +81,8 @@ pub(super) struct Socket {
     unsent: usize,
     /// What the application has not been told.
     error: Option<UdpError>,
+    /// The same of an unconnected socket, with the peer, if it wants to be told.
+    reports: Option<VecDeque<(SocketAddr, UdpError)>>,
     /// A send has found no room.
     blocked: bool,
     /// It is in the list of news.
@@ -185,6 +190,7 @@ impl Udp {
             waiting: 0,
             unsent: 0,
             error: None,
+            reports: None,
             blocked: false,
             listed: false,
             largest_sent: 0,
@@ -413,19 +419,20 @@ impl Udp {
         }
     }
 
-    /// ICMP reported `error` about a datagram of `tuple`. False if no socket is connected like that.
+    /// ICMP reported `error` about a datagram of `tuple`. False if no socket is told of such.
     pub(super) fn report(&mut self, tuple: &FourTuple, error: UdpError) -> bool {
-        let Some(id) = self.connected(tuple) else { return false };
+        let Some(id) = self.told_of_errors(tuple) else { return false };
         if let Some(socket) = self.get_mut(id) {
-            socket.error = Some(error);
+            socket.hear(tuple.remote(), error);
         }
         self.tell(id);
         true
     }
 
-    /// The socket that is connected like this.
-    pub(super) fn connected(&self, tuple: &FourTuple) -> Option<UdpId> {
-        self.find(tuple).filter(|id| self.get(*id).is_some_and(|socket| socket.remote.is_some()))
+    /// The socket that is told of errors about a datagram like this: it is connected so, or wants to be told of all.
+    pub(super) fn told_of_errors(&self, tuple: &FourTuple) -> Option<UdpId> {
+        let is_told = |socket: &Socket| socket.remote.is_some() || socket.reports.is_some();
+        self.find(tuple).filter(|id| self.get(*id).is_some_and(is_told))
     }
 
     /// The next thing that an application may wait for.
@@ -481,7 +488,27 @@ impl Socket {
 
     /// True if there is something to be told or received.
     pub(super) fn is_readable(&self) -> bool {
-        !self.received.is_empty() || self.error.is_some() || self.kind == Kind::Ended
+        let has_report = self.reports.as_ref().is_some_and(|reports| !reports.is_empty());
+        !self.received.is_empty() || self.error.is_some() || has_report || self.kind == Kind::Ended
+    }
+
+    /// Whether it is told of errors without being connected.
+    pub(super) fn report_errors(&mut self, on: bool) {
+        self.reports = on.then(VecDeque::new);
+    }
+
+    /// ICMP has reported `error` about a datagram to `peer`.
+    fn hear(&mut self, peer: SocketAddr, error: UdpError) {
+        match &mut self.reports {
+            _ if self.remote.is_some() => self.error = Some(error),
+            Some(reports) if reports.len() < MOST_REPORTS => reports.push_back((peer, error)),
+            _ => {}
+        }
+    }
+
+    /// The next such error.
+    pub(super) fn next_report(&mut self) -> Option<(SocketAddr, UdpError)> {
+        self.reports.as_mut()?.pop_front()
     }
 
     /// True if a datagram finds room. A queue that is empty has room for any.
@@ -513,7 +540,8 @@ impl Socket {
 
     /// ICMP says that the path carries `mtu` bytes; true if the socket has sent more.
     pub(super) const fn narrow(&mut self, mtu: u32) -> bool {
-        let believes = self.largest_sent > mtu;
+        // What is known of one path says nothing about those to other peers.
+        let believes = self.remote.is_some() && self.largest_sent > mtu;
         if believes {
             self.path_mtu = Some(mtu);
         }

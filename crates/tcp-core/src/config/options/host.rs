@@ -301,7 +301,7 @@ pub static HOST: &[Key] = &[
     },
     Key {
         summary: "a UDP flow ends after this long without a datagram",
-        source: "RFC 4787 section 4.3; nf_conntrack_udp_timeout",
+        source: "RFC 4787 REQ-5: 2 minutes at least; nf_conntrack_udp_timeout",
         ..Key::time("udp_flow_timeout", SHORTEST..=LONGEST, |h| Span::Always(&mut h.udp_flow_timeout))
     },
     Key {

@@ -168,3 +168,54 @@ fn a_peer_without_a_port_is_not_answered() {
     assert_eq!(host.received(flow).len(), 1);
     assert_eq!(host.send(flow, None, b"x"), Err(UdpError::BadRemote));
 }
+
+/// RFC 4787, section 5: an address translation may let through what another port or host sends. It is shown as its sender's.
+#[test]
+fn a_flows_peer_can_be_sent_to_from_any_address_of_the_endpoint() {
+    for version in [0, 1] {
+        let mut host = Host::tunnel(|_| {});
+        let (elsewhere, peer) = (["203.0.113.5:443", "[2001:db8::5]:443"][version], of(PEER[version], 1_000));
+        let other = ["203.0.113.6:9", "[2001:db8::6]:9"][version];
+        host.arrives(&peer, elsewhere, b"x");
+        let flow = host.endpoint.udp_next_flow().unwrap();
+        host.endpoint.udp_send_from(host.now, flow, at(other), b"from another").unwrap();
+        assert_eq!(read(&host.leaves()[0]), (at(other), at(&peer), b"from another".to_vec()));
+        for (from, error) in [
+            (["[2001:db8::6]:9", "203.0.113.6:9"][version], UdpError::NotLocal),
+            (["224.0.0.1:9", "[ff02::1]:9"][version], UdpError::NotLocal),
+        ] {
+            assert_eq!(host.endpoint.udp_send_from(host.now, flow, at(from), b"x"), Err(error), "{from}");
+        }
+        // What the peer answers is a flow of its own.
+        host.arrives(&peer, other, b"y");
+        assert_ne!(host.endpoint.udp_next_flow(), None);
+    }
+    // A host with addresses of its own forges none, and a socket is no flow.
+    let mut host = Host::new(|_| {});
+    host.endpoint.udp_take_flows(host.now, true).unwrap();
+    host.arrives("10.0.0.2:1", "10.0.0.1:8", b"x");
+    let flow = host.endpoint.udp_next_flow().unwrap();
+    let send = |host: &mut Host, id| host.endpoint.udp_send_from(host.now, id, at("203.0.113.6:9"), b"x");
+    assert_eq!(send(&mut host, flow), Err(UdpError::NotLocal));
+    let socket = host.bind("10.0.0.1:7");
+    assert_eq!(send(&mut host, socket), Err(UdpError::NotConnected));
+}
+
+/// RFC 4787, REQ-12: an ICMP error does not end a mapping.
+#[test]
+fn a_flow_goes_on_after_its_peer_was_told_that_nobody_listens() {
+    for version in [0, 1] {
+        let mut host = Host::tunnel(|_| {});
+        let (elsewhere, peer) = (["203.0.113.5:443", "[2001:db8::5]:443"][version], of(PEER[version], 1_000));
+        host.arrives(&peer, elsewhere, b"x");
+        let flow = host.endpoint.udp_next_flow().unwrap();
+        host.endpoint.udp_tell_refused(host.now, flow);
+        let left = host.leaves();
+        assert_eq!(left.len(), 1);
+        let header = [20, 40][version];
+        assert_eq!(left[0][header..header + 2], [[3, 3], [1, 4]][version], "port unreachable");
+        assert_eq!(host.endpoint.udp_flows(), 1);
+        host.endpoint.udp_send(host.now, flow, None, b"answer").unwrap();
+        assert_eq!(read(&host.leaves()[0]), (at(elsewhere), at(&peer), b"answer".to_vec()));
+    }
+}

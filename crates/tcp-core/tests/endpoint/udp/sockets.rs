@@ -261,3 +261,33 @@ fn the_port_of_one_socket_says_nothing_about_the_next() {
         assert!(near <= 3, "{near} of 199: {ports:?}");
     }
 }
+
+#[test]
+fn a_socket_without_a_peer_is_told_of_errors_if_it_wants_and_of_few_at_a_time() {
+    for version in [0, 1] {
+        let mut host = Host::new(|_| {});
+        let id = host.bind(&of(US[version], 7));
+        host.endpoint.udp_report_errors(id, true).unwrap();
+        let (peer, other) = (of(PEER[version], 53), of(STRANGER[version], 53));
+        for to in [&peer, &other] {
+            host.send(id, Some(to), b"x").unwrap();
+            for packet in host.leaves() {
+                assert_eq!(host.inject(&unreachable(&packet, PORT)), Ingested::Handled);
+            }
+        }
+        assert_eq!(host.events(), [UdpEvent::Socket(id)]);
+        assert!(host.endpoint.udp_is_readable(id));
+        // Neither an operation nor another peer is disturbed.
+        host.send(id, Some(&peer), b"x").unwrap();
+        let sent = host.leaves();
+        let told: Vec<_> = std::iter::from_fn(|| host.endpoint.udp_next_report(id)).collect();
+        assert_eq!(told, [(at(&peer), UdpError::Refused), (at(&other), UdpError::Refused)]);
+        for _ in 0..1_000 {
+            host.inject(&unreachable(&sent[0], PORT));
+        }
+        let told = std::iter::from_fn(|| host.endpoint.udp_next_report(id)).count();
+        assert!((1..100).contains(&told), "{told}");
+        host.endpoint.udp_report_errors(id, false).unwrap();
+        assert_eq!(host.inject(&unreachable(&sent[0], PORT)), dropped(DropReason::IcmpUnrelated));
+    }
+}
