@@ -8,6 +8,7 @@ pub use crate::published::{HalfRule, NagleTest, SunOs};
 pub use nagle::Nagle;
 
 pub use crate::ecn::Ecn;
+pub use crate::policy::cc::DecreaseFrom;
 use crate::policy::Policies;
 use crate::pool::{Limit, Pool};
 use crate::published::paper_price;
@@ -338,6 +339,8 @@ pub struct ConnConfig {
     pub mss: Option<u16>,
     /// Initial window in segments (RFC 6928: 10, within its byte limits).
     pub initial_window: u32,
+    /// What congestion control reduces if the window does not limit the flow.
+    pub decrease_from: DecreaseFrom,
     /// Limit of the congestion window in bytes; `None`: unlimited.
     pub cwnd_cap: Option<u64>,
     /// RTO before the first sample (RFC 6298, 2.1: 1 s).
@@ -422,6 +425,7 @@ impl Default for ConnConfig {
             undo: true,
             mss: None,
             initial_window: 10,
+            decrease_from: DecreaseFrom::default(),
             cwnd_cap: None,
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_millis(200),

@@ -269,19 +269,19 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
 
     /// H7, for a mark as for a loss, and H8.
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
-        let used = cx.used(w);
+        let base = cx.base(w);
         if cx.signal == Signal::Timeout {
             if self.params.rto_by_b {
-                self.lower_ssthresh(used, w);
+                self.lower_ssthresh(base, w);
             } else {
                 // RFC 5681, equation 4.
-                w.reduce_to(Window::from_f64(used).mul_ratio(1, 2).as_f64());
+                w.reduce_to(Window::from_f64(base).mul_ratio(1, 2).as_f64());
             }
             return;
         }
         let before = *w;
         self.count_reduction(&before);
-        let left = self.lower_ssthresh(used, w);
+        let left = self.lower_ssthresh(base, w);
         w.set_bytes(before.bytes().min(left.max(f64::from(w.smss()) * 2.0)));
         self.growth.on_congestion(&Reduction { timeout: false, before, after: *w });
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use ackline_tcp_core::policy::CongestionControl;
-use ackline_tcp_core::policy::cc::{AckSample, CongestionEvent, SsthreshRule, Undo};
+use ackline_tcp_core::policy::cc::{AckSample, CongestionEvent, DecreaseFrom, SsthreshRule, Undo};
 use ackline_tcp_core::policy::window::WindowControl;
 
 pub(crate) const SMSS: u32 = 1000;
@@ -20,9 +20,14 @@ pub(crate) fn window_of(segments: f64) -> Window {
 impl<G: Growth> Flow<G> {
     /// In the first slow start with a window of `segments`.
     pub(crate) fn new(segments: f64, params: AimdParams, growth: G) -> Self {
+        Self::decreasing(DecreaseFrom::Window, segments, params, growth)
+    }
+
+    pub(crate) fn decreasing(from: DecreaseFrom, segments: f64, params: AimdParams, growth: G) -> Self {
         let now = Instant::from_secs(100);
-        let mut cc =
-            WindowControl::new(&CcInit::new(now, SMSS, window_of(1.0)), Aimd::new(params, growth.clone()));
+        let mut init = CcInit::new(now, SMSS, window_of(1.0));
+        init.decrease_from = from;
+        let mut cc = WindowControl::new(&init, Aimd::new(params, growth.clone()));
         // Also what the start of a connection would forget.
         cc.growth_mut().growth = growth;
         cc.windows_mut().set_bytes(segments * f64::from(SMSS));
@@ -162,10 +167,16 @@ fn nothing_grows_in_recovery_on_a_mark_or_below_the_window() {
 }
 
 #[test]
-fn a_loss_costs_b_of_what_was_used_and_a_mark_the_same() {
+fn a_loss_costs_b_of_what_it_starts_from_and_a_mark_the_same() {
+    let cases = [
+        (DecreaseFrom::Window, false, 75.75, 75.0),
+        (DecreaseFrom::Flight, true, 75.75, 75.0),
+        (DecreaseFrom::Flight, false, 30.0, 30.0),
+    ];
     for event in [CongestionEvent::Loss { prior_pipe: 0 }, CongestionEvent::Ecn] {
-        for (limited, w, ssthresh) in [(true, 75.75, 75.0), (false, 30.0, 30.0)] {
-            let mut flow = Flow::avoiding(101.0, Fixed);
+        for (from, limited, w, ssthresh) in cases {
+            let mut flow = Flow::decreasing(from, 101.0, AimdParams::default(), Fixed);
+            flow.cc.windows_mut().set_ssthresh(window_of(2.0));
             flow.view.cwnd_limited = limited;
             flow.view.flight_size = 40 * SMSS;
             flow.cc.on_congestion(&flow.view, &event);

@@ -161,7 +161,7 @@ impl WindowGrowth for Cubic {
         self.w_max = if gives_up { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.memory.end_stage();
-        let reduced = cx.used(w) * beta;
+        let reduced = cx.base(w) * beta;
         w.reduce_to(reduced);
         if cx.signal == Signal::Ecn {
             // RFC 9438, section 4.6: after ECE the window may fall to one segment, ssthresh to two.

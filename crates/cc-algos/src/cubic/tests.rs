@@ -4,7 +4,7 @@ use super::*;
 use crate::CC;
 use ackline_tcp_core::policy::CongestionControl;
 use ackline_tcp_core::policy::cc::{
-    AckSample, CongestionEvent, FlowView, Restart, RestartCause, SentSegment, SsthreshRule,
+    AckSample, CongestionEvent, DecreaseFrom, FlowView, Restart, RestartCause, SentSegment, SsthreshRule,
 };
 use ackline_tcp_core::policy::conformance;
 use ackline_tcp_core::{Instant, SeqNum};
@@ -28,8 +28,14 @@ struct Flow {
 
 impl Flow {
     fn new(initial: f64, rtt_ms: u64, params: CubicParams) -> Self {
+        Self::decreasing(DecreaseFrom::Window, initial, rtt_ms, params)
+    }
+
+    fn decreasing(from: DecreaseFrom, initial: f64, rtt_ms: u64, params: CubicParams) -> Self {
         let start = Instant::from_secs(100);
-        let cubic = Cubic::new(&CcInit::new(start, SMSS, window_of(initial)), params);
+        let mut init = CcInit::new(start, SMSS, window_of(initial));
+        init.decrease_from = from;
+        let cubic = Cubic::new(&init, params);
         let rtt = Duration::from_millis(rtt_ms);
         let mut view = FlowView::new(start, SMSS);
         view.srtt = Some(rtt);
@@ -130,11 +136,17 @@ fn a_loss_leaves_beta_of_the_window() {
 }
 
 #[test]
-fn a_loss_is_reduced_from_what_the_flow_used_of_its_window() {
-    // An application-limited flow: from its flight. A flow that waits for its window, and whose last ACK covered
-    // 60 segments at once: from the window.
-    for (cwnd_limited, expected) in [(false, 28.0), (true, 70.0)] {
-        let mut flow = Flow::new(100.0, 50, CubicParams::default());
+fn a_loss_is_reduced_from_the_window_or_from_the_flight_as_the_connection_says() {
+    let cases = [
+        // Linux's rule.
+        (DecreaseFrom::Window, false, 70.0),
+        // RFC 5681, equation 4: an application-limited flow from its flight. A flow that waits for its window, and whose
+        // last ACK covered 60 segments at once: from the window.
+        (DecreaseFrom::Flight, false, 28.0),
+        (DecreaseFrom::Flight, true, 70.0),
+    ];
+    for (from, cwnd_limited, expected) in cases {
+        let mut flow = Flow::decreasing(from, 100.0, 50, CubicParams::default());
         flow.view.cwnd_limited = cwnd_limited;
         flow.view.flight_size = 40 * SMSS;
         flow.lose();

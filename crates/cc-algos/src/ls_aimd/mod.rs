@@ -51,8 +51,8 @@ pub use params::{LsAimdParams, Scale};
 
 use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::cc::{
-    AckSample, CcInit, Clock, CongestionControl, CongestionEvent, EcnUse, FlowView, Pacing, Phase, Reaction,
-    Recovery, Restart, Revise, SendDecision, SentSegment, SsthreshRule, Undo,
+    AckSample, CcInit, Clock, CongestionControl, CongestionEvent, DecreaseFrom, EcnUse, FlowView, Pacing,
+    Phase, Reaction, Recovery, Restart, Revise, SendDecision, SentSegment, SsthreshRule, Undo,
 };
 use ackline_tcp_core::policy::spec::Entry;
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
@@ -127,6 +127,7 @@ struct Checkpoint {
 pub struct LsAimd {
     variant: Variant,
     params: LsAimdParams,
+    decrease_from: DecreaseFrom,
     smss: u32,
     /// W in Q9 bytes, at least the floor.
     w: u64,
@@ -161,6 +162,7 @@ impl LsAimd {
         let mut flow = Self {
             variant,
             params,
+            decrease_from: init.decrease_from,
             smss: init.smss.max(1),
             w,
             ssthresh,
@@ -258,9 +260,11 @@ impl LsAimd {
         self.update_mode();
     }
 
-    /// The start of a reduction: W, or what the flow used if it is ACK-clocked and application-limited.
-    fn base(&self, view: &FlowView, used: u32) -> u64 {
-        if self.submss || view.cwnd_limited { self.w } else { self.w.min(u64::from(used) << Q9) }
+    /// The start of a reduction: W, or with [`DecreaseFrom::Flight`] what is in flight if the flow is ACK-clocked and
+    /// application-limited.
+    fn base(&self, view: &FlowView, flight: u32) -> u64 {
+        let of_window = self.submss || view.cwnd_limited || self.decrease_from == DecreaseFrom::Window;
+        if of_window { self.w } else { self.w.min(u64::from(flight) << Q9) }
     }
 
     /// The multiplicative decrease of a mark, from the window `base`.

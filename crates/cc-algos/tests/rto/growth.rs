@@ -3,6 +3,7 @@
 use crate::bench::{Bench, SMSS, Setup, ms};
 use ackline_cc_algos::CC;
 use ackline_tcp_core::WakeReason;
+use ackline_tcp_core::config::{ConnConfig, DecreaseFrom};
 
 fn open(cc: &'static str, cwnd: u32, ssthresh: u32) -> Bench {
     Setup { rto: "linux", cc: Some(cc), cwnd, ssthresh, ..Setup::default() }.connect()
@@ -112,6 +113,34 @@ fn the_ack_of_the_first_retransmission_after_a_timeout_doubles_the_window() {
             bench.ack(1).arrives();
             assert!((cwnd(&mut bench) - 2.0).abs() < 0.01, "{case}: {}", cwnd(&mut bench));
         }
+    }
+}
+
+/// One lost request in a window of ten. Linux's CUBIC keeps seven (`bictcp_recalc_ssthresh`: 10 * 717 / 1024), and its Reno
+/// five (`tcp_reno_ssthresh`); the flight of RFC 5681, equation 4, leaves the minimum of two.
+#[test]
+fn a_request_that_times_out_alone_lowers_ssthresh_from_the_window_or_from_the_flight() {
+    for (cc, from, left) in [
+        ("cubic", DecreaseFrom::Window, 7),
+        ("cubic", DecreaseFrom::Flight, 2),
+        ("reno", DecreaseFrom::Window, 5),
+        ("reno", DecreaseFrom::Flight, 2),
+        ("dctcp", DecreaseFrom::Window, 5),
+        ("dctcp", DecreaseFrom::Flight, 2),
+        ("hstcp", DecreaseFrom::Window, 5),
+        ("hstcp", DecreaseFrom::Flight, 2),
+        ("ls-aimd-reno", DecreaseFrom::Window, 5),
+    ] {
+        let tune: fn(&mut ConnConfig) = match from {
+            DecreaseFrom::Window => |_| {},
+            DecreaseFrom::Flight => |config| config.decrease_from = DecreaseFrom::Flight,
+        };
+        let setup =
+            Setup { rto: "linux", cc: Some(cc), cwnd: 10, ssthresh: u32::MAX, tune, ..Setup::default() };
+        let mut bench = setup.connect();
+        flight(&mut bench, 1);
+        assert_eq!(bench.rto(), ["P1r1"]);
+        assert_eq!(bench.info().snd_ssthresh, Some(u64::from(left * SMSS)), "{cc}, {from:?}");
     }
 }
 

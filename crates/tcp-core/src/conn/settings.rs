@@ -126,7 +126,7 @@ impl Connection {
     }
 
     pub(crate) fn set_congestion_control(&mut self, ctx: &mut Ctx<'_>, make: &NewCongestionControl) {
-        self.snd.swap_cc(ctx, make);
+        self.snd.swap_cc(ctx, &self.config, make);
         self.trace_policies(ctx);
     }
 

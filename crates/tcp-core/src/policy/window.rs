@@ -19,9 +19,9 @@
 //!     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
 //!         w.grow(f64::from(w.smss()) * f64::from(cx.acked) / w.bytes());
 //!     }
-//!     /// RFC 5681, equation 4: half of what was in use.
+//!     /// RFC 5681, equation 4.
 //!     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
-//!         w.reduce_to(cx.used(w) / 2.0);
+//!         w.reduce_to(cx.base(w) / 2.0);
 //!     }
 //! }
 //!
@@ -76,7 +76,7 @@ mod windows;
 pub use control::{WindowControl, make};
 pub use windows::Windows;
 
-use super::cc::{AckSample, CcInit, EcnUse, FlowView, Pacing, Phase, Revise, Undo};
+use super::cc::{AckSample, CcInit, DecreaseFrom, EcnUse, FlowView, Pacing, Phase, Revise, Undo};
 use super::{Metrics, Params, SpecError};
 use crate::time::Instant;
 use crate::units::Window;
@@ -226,14 +226,23 @@ pub struct DecreaseCx<'a> {
     pub flight: u32,
     /// Bytes in the network before anything was marked lost.
     pub pipe: u32,
+    /// The connection's choice of what a decrease starts from.
+    pub from: DecreaseFrom,
 }
 
 impl DecreaseCx<'_> {
-    /// The bytes of its window that the flow used, which a decrease should start from: all of it if the
-    /// window limits the flow, otherwise the flight.
+    /// The bytes that a decrease should start from: the window, or with [`DecreaseFrom::Flight`] what is in flight,
+    /// unless the window limits the flow.
     #[must_use]
-    pub fn used(&self, w: &Windows) -> f64 {
-        if self.view.cwnd_limited { w.bytes() } else { w.bytes().min(f64::from(self.flight)) }
+    pub fn base(&self, w: &Windows) -> f64 {
+        if self.is_from_window() { w.bytes() } else { w.bytes().min(f64::from(self.flight)) }
+    }
+
+    /// True if a decrease should start from the window. One that limits the flow is used in place of the flight, too: an
+    /// ACK that covers many segments leaves a small flight until the window is filled again.
+    #[must_use]
+    pub const fn is_from_window(&self) -> bool {
+        self.view.cwnd_limited || matches!(self.from, DecreaseFrom::Window)
     }
 }
 

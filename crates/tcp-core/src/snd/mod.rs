@@ -72,7 +72,6 @@ use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::info::Blocked;
 use crate::pattern::Pattern;
-use crate::policy::cc::CcInit;
 use crate::policy::{CongestionControl, NewCongestionControl, NewRtoResponse, RtoResponse};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
@@ -386,14 +385,13 @@ impl Sender {
     }
 
     /// Replaces the congestion control.
-    pub(crate) fn swap_cc(&mut self, ctx: &Ctx<'_>, make: &NewCongestionControl) {
+    pub(crate) fn swap_cc(&mut self, ctx: &Ctx<'_>, config: &ConnConfig, make: &NewCongestionControl) {
         if !self.stream.open {
             return;
         }
         let decision = self.stream.ask_for_decision();
-        let mut init = CcInit::new(ctx.now, self.stream.smss(), decision.window);
+        let mut init = self.stream.cc_init(ctx, config, decision.window);
         init.ssthresh = decision.ssthresh;
-        init.granularity = ctx.granularity;
         self.stream.cc = make(&init);
         self.forget_decision();
     }

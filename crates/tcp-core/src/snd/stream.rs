@@ -165,11 +165,17 @@ impl Stream {
         // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment.
         let window =
             if syn_lost { Window::from_bytes(u64::from(self.smss())) } else { self.initial_window(config) };
-        let mut init = CcInit::new(ctx.now, self.smss(), window);
-        init.granularity = ctx.granularity;
-        self.cc = (config.policies.cc)(&init);
+        self.cc = (config.policies.cc)(&self.cc_init(ctx, config, window));
         self.open = true;
         self.blocked = Blocked::No;
+    }
+
+    /// What a new congestion control begins with.
+    pub(super) const fn cc_init(&self, ctx: &Ctx<'_>, config: &ConnConfig, window: Window) -> CcInit {
+        let mut init = CcInit::new(ctx.now, self.smss(), window);
+        init.granularity = ctx.granularity;
+        init.decrease_from = config.decrease_from;
+        init
     }
 
     /// Bytes allocated, with those of the policies' structs.

@@ -2,7 +2,7 @@
 
 use super::ConfigKey;
 use super::value::{LONGEST, Number, SHORTEST, Slot, Span, Value, written};
-use crate::config::{ConnConfig, Ecn, FastOpen, KeepAlive, LossDetection, PathMtuProbing, RtoFloor};
+use crate::config::{ConnConfig, DecreaseFrom, Ecn, FastOpen, KeepAlive, LossDetection, PathMtuProbing, RtoFloor};
 use crate::policy::SpecError;
 use crate::policy::spec::{Param, ParamInfo, PolicySpec};
 use crate::time::Duration;
@@ -153,6 +153,23 @@ pub static CONN: &[Key] = &[
         summary: "initial window in segments",
         source: "RFC 6928",
         ..Key::integer("initial_window", 1..=65_535, |c| Slot::U32(&mut c.initial_window))
+    },
+    Key {
+        summary: "what a loss, mark or timeout reduces if the application limits the flow: the congestion window, or what is in flight",
+        source: "RFC 9438 section 4.6, Linux; RFC 5681 equation 4",
+        ..Key::new(
+            "decrease_from",
+            Value::Choice {
+                names: &["window", "flight"],
+                get: |c| match c.decrease_from {
+                    DecreaseFrom::Window => 0,
+                    DecreaseFrom::Flight => 1,
+                },
+                set: |c, at| {
+                    c.decrease_from = if at == 0 { DecreaseFrom::Window } else { DecreaseFrom::Flight };
+                },
+            },
+        )
     },
     Key {
         summary: "upper bound of the congestion window",

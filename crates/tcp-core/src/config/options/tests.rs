@@ -37,6 +37,7 @@ fn every_field_of_a_connection_has_a_key() {
         prr,
         undo,
         initial_window,
+        decrease_from,
         cwnd_cap,
         initial_rto,
         min_rto,

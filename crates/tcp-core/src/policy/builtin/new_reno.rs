@@ -3,7 +3,7 @@
 //! ```text
 //!   cwnd < ssthresh:  cwnd += min(acked, 2 SMSS)          slow start
 //!   otherwise:        cwnd += SMSS per cwnd bytes acked   congestion avoidance
-//!   loss:             ssthresh = max(flight / 2, 2 SMSS), cwnd = ssthresh
+//!   loss:             ssthresh = max(cwnd / 2, 2 SMSS), cwnd = ssthresh
 //! ```
 
 use crate::policy::cc::CcInit;
@@ -46,11 +46,10 @@ impl WindowGrowth for NewReno {
         }
     }
 
-    /// RFC 5681, equation 4. If the window limits the flow, the window is used in place of the flight: an ACK
-    /// that covers many segments leaves a small flight until the window is filled again.
+    /// RFC 5681, equation 4, with the window or the flight.
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
-        let used = if cx.view.cwnd_limited { w.cwnd().bytes() } else { u64::from(cx.pipe) };
-        self.reduce_to(Window::from_bytes(used / 2), w);
+        let base = if cx.is_from_window() { w.cwnd().bytes() } else { u64::from(cx.pipe) };
+        self.reduce_to(Window::from_bytes(base / 2), w);
     }
 
     fn moved(&mut self, by: MovedBy, _before: &Windows, _w: &Windows) {

@@ -114,12 +114,34 @@ pub struct CcInit {
     pub ssthresh: Window,
     /// Granularity of the driver's clock and timers.
     pub granularity: Duration,
+    /// What a decrease starts from if the window is not the limit.
+    pub decrease_from: DecreaseFrom,
+}
+
+/// What a congestion control reduces after a loss, a mark or a timeout if the application or the peer's window, and not
+/// the congestion window, limits the flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum DecreaseFrom {
+    /// The congestion window, as Linux does. RFC 9438, section 4.6, allows it to a sender whose window does not grow while
+    /// less is in flight ([`FlowView::may_raise`]). A flow that has one segment in flight when it is lost, as most requests
+    /// and answers do, keeps a window to answer with.
+    #[default]
+    Window,
+    /// What was in flight, if that is less (RFC 5681, equation 4).
+    Flight,
 }
 
 impl CcInit {
     /// The start of a new connection: `initial_window` bytes, no `ssthresh`.
     #[must_use]
     pub const fn new(now: Instant, smss: u32, initial_window: Window) -> Self {
-        Self { now, smss, initial_window, ssthresh: Window::MAX, granularity: Duration::from_nanos(1) }
+        Self {
+            now,
+            smss,
+            initial_window,
+            ssthresh: Window::MAX,
+            granularity: Duration::from_nanos(1),
+            decrease_from: DecreaseFrom::Window,
+        }
     }
 }

@@ -4,8 +4,8 @@ use super::rng::Rng;
 use super::{check_configure, check_metrics};
 use crate::policy::NewCongestionControl;
 use crate::policy::cc::{
-    AckSample, CcInit, Clock, CongestionControl, CongestionEvent, EcnUse, FlowView, Phase, RateSample,
-    Reaction, Restart, RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
+    AckSample, CcInit, Clock, CongestionControl, CongestionEvent, DecreaseFrom, EcnUse, FlowView, Phase,
+    RateSample, Reaction, Restart, RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
 };
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
@@ -89,7 +89,10 @@ impl Flow {
         let mut rng = Rng::new(seed);
         let smss = [1460, 536, 8960, 1, 65_483][usize::try_from(rng.below(5)).unwrap_or(0)];
         let now = Instant::from_nanos(rng.below(1 << 40));
-        let init = CcInit::new(now, smss, Window::from_bytes(10 * u64::from(smss)));
+        let mut init = CcInit::new(now, smss, Window::from_bytes(10 * u64::from(smss)));
+        if rng.one_in(2) {
+            init.decrease_from = DecreaseFrom::Flight;
+        }
         let (subject, twin) = (make(&init), make(&init));
         let base_rtt = match rng.below(4) {
             0 => Duration::ZERO,

@@ -2,8 +2,8 @@
 
 use super::{DecreaseCx, GrowthCx, MovedBy, Signal, WindowGrowth, Windows};
 use crate::policy::cc::{
-    AckSample, CcInit, CongestionControl, CongestionEvent, EcnUse, FlowView, Phase, Reaction, Restart,
-    RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
+    AckSample, CcInit, CongestionControl, CongestionEvent, DecreaseFrom, EcnUse, FlowView, Phase, Reaction,
+    Restart, RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
 };
 use crate::policy::{Metrics, NewCongestionControl, Params, SpecError};
 use crate::seq::SeqNum;
@@ -16,6 +16,7 @@ use alloc::sync::Arc;
 pub struct WindowControl<G> {
     growth: G,
     windows: Windows,
+    decrease_from: DecreaseFrom,
     /// `None` before the first congestion, to save memory on most connections.
     saved: Option<Box<Saved<G>>>,
 }
@@ -48,7 +49,7 @@ impl<G: WindowGrowth> WindowControl<G> {
     #[must_use]
     pub fn new(init: &CcInit, mut growth: G) -> Self {
         growth.start(init);
-        Self { growth, windows: Windows::new(init), saved: None }
+        Self { growth, windows: Windows::new(init), decrease_from: init.decrease_from, saved: None }
     }
 
     /// The growth, with its state.
@@ -112,7 +113,7 @@ impl<G: WindowGrowth> WindowControl<G> {
     }
 
     fn saved(&mut self) -> &mut Saved<G> {
-        let Self { growth, windows, saved } = self;
+        let Self { growth, windows, saved, .. } = self;
         saved.get_or_insert_with(|| {
             Box::new(Saved { growth: growth.clone(), windows: *windows, reduced_until: None })
         })
@@ -171,6 +172,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
                 signal: Signal::Ecn,
                 flight: view.flight_size,
                 pipe: view.pipe,
+                from: self.decrease_from,
             });
             return Reaction::Reduced;
         }
@@ -185,19 +187,20 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     }
 
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
-        let flight = view.flight_size;
+        let (flight, from) = (view.flight_size, self.decrease_from);
         match *event {
             // RFC 8257, section 3.5: once per window of data, whatever the signals. Lost data was sent after
             // the decrease if everything before it is acknowledged.
             CongestionEvent::Loss { .. } if self.is_reduced(view) => {}
             CongestionEvent::Loss { prior_pipe } => {
-                self.decrease(&DecreaseCx { view, signal: Signal::Loss, flight, pipe: prior_pipe });
+                self.decrease(&DecreaseCx { view, signal: Signal::Loss, flight, pipe: prior_pipe, from });
             }
             CongestionEvent::Ecn => {
-                self.decrease(&DecreaseCx { view, signal: Signal::Ecn, flight, pipe: view.pipe });
+                self.decrease(&DecreaseCx { view, signal: Signal::Ecn, flight, pipe: view.pipe, from });
             }
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
-                let cx = DecreaseCx { view, signal: Signal::Timeout, flight: flight_size, pipe: flight_size };
+                let (flight, pipe) = (flight_size, flight_size);
+                let cx = DecreaseCx { view, signal: Signal::Timeout, flight, pipe, from };
                 self.on_expiry(&cx, first, window, ssthresh);
             }
         }
@@ -228,7 +231,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     }
 
     fn checkpoint(&mut self, _view: &FlowView) {
-        let Self { growth, windows, saved } = self;
+        let Self { growth, windows, saved, .. } = self;
         match saved.as_deref_mut() {
             Some(saved) => {
                 saved.growth.clone_from(growth);

@@ -37,7 +37,7 @@ impl WindowGrowth for Probe {
             Signal::Ecn => "ecn",
             Signal::Timeout => "timeout",
         });
-        w.reduce_to(0.75 * cx.used(w));
+        w.reduce_to(0.75 * cx.base(w));
     }
 
     fn unused(&mut self, _cx: &GrowthCx<'_>, _w: &Windows) {
@@ -85,8 +85,13 @@ struct Flow {
 impl Flow {
     /// With a window of `cwnd` segments, and `ssthresh` if it is given.
     fn new(cwnd: f64, ssthresh: Option<f64>) -> Self {
+        Self::decreasing(DecreaseFrom::Window, cwnd, ssthresh)
+    }
+
+    fn decreasing(from: DecreaseFrom, cwnd: f64, ssthresh: Option<f64>) -> Self {
         let now = Instant::from_secs(1);
         let mut init = CcInit::new(now, SMSS, segments(cwnd));
+        init.decrease_from = from;
         init.ssthresh = ssthresh.map_or(Window::MAX, segments);
         let probe = Probe { step: 1.0, ..Probe::default() };
         let mut view = FlowView::new(now, SMSS);
@@ -166,9 +171,15 @@ fn idleness_is_told_when_new_data_leaves_alone() {
 }
 
 #[test]
-fn a_decrease_begins_from_what_was_used() {
-    for (cwnd_limited, expected) in [(true, 75.0), (false, 30.0)] {
-        let mut flow = Flow::new(100.0, Some(2.0));
+fn a_decrease_begins_from_the_window_or_from_the_flight_as_the_connection_says() {
+    let cases = [
+        (DecreaseFrom::Window, true, 75.0),
+        (DecreaseFrom::Window, false, 75.0),
+        (DecreaseFrom::Flight, true, 75.0),
+        (DecreaseFrom::Flight, false, 30.0),
+    ];
+    for (from, cwnd_limited, expected) in cases {
+        let mut flow = Flow::decreasing(from, 100.0, Some(2.0));
         flow.view.cwnd_limited = cwnd_limited;
         flow.view.flight_size = 40 * SMSS;
         flow.cc.on_congestion(&flow.view, &LOSS);
