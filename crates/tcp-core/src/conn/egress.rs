@@ -210,17 +210,15 @@ impl Connection {
             // The device's MTU may have become smaller.
             plan.len = id.payload.min(self.syn_data(host));
         }
-        if self.state == State::Closed && reason != SendReason::Rst {
-            return None;
-        }
         if plan.is_stream() {
-            let out = self.snd.claim(id.serial)?;
-            return Some(out);
+            return self.snd.claim(id.serial);
         }
+        // CLOSED owes nothing but an RST, which leaves when what was queued before it is out of its way.
+        let may_leave = self.state != State::Closed || reason == SendReason::Rst;
         if descriptor.class == SegmentClass::PureAck && reason != SendReason::ChallengeAck {
             self.acks_queued = self.acks_queued.saturating_sub(1);
             // Data sent in the meantime may have carried it.
-            return self.ack_due().map(|reason| self.pure_ack(reason));
+            return self.ack_due().filter(|_| may_leave).map(|reason| self.pure_ack(reason));
         }
         self.control_queued = false;
         let due = match reason {
@@ -230,7 +228,7 @@ impl Connection {
             SendReason::KeepAlive => self.probe_due,
             _ => false,
         };
-        due.then_some(plan)
+        (due && may_leave).then_some(plan)
     }
 
     /// The device refused the claimed packet.

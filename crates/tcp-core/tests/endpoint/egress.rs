@@ -112,7 +112,7 @@ fn a_budget_ends_a_call_and_says_so() {
 
 /// One packet per interval, in order.
 #[derive(Debug)]
-struct Metronome {
+pub(crate) struct Metronome {
     queue: VecDeque<Descriptor>,
     interval: Duration,
     next: Instant,
@@ -124,7 +124,7 @@ struct Metronome {
 }
 
 impl Metronome {
-    fn new(interval: Duration) -> Self {
+    pub(crate) fn new(interval: Duration) -> Self {
         Self {
             queue: VecDeque::new(),
             interval,

@@ -5,6 +5,7 @@ mod chunks;
 mod corking;
 mod device_mtu;
 mod egress;
+mod ended;
 mod fast_open;
 mod fragments;
 mod half_open;

@@ -21,7 +21,14 @@ fn icmp(src: IpAddr, dst: IpAddr, message: IcmpEmit, data: &[u8]) -> Vec<u8> {
     [header.as_slice(), data].concat()
 }
 
-fn segment(from: SocketAddr, to: SocketAddr, flags: TcpFlags, seq: u32, ack: u32, data: &[u8]) -> Vec<u8> {
+pub(crate) fn segment(
+    from: SocketAddr,
+    to: SocketAddr,
+    flags: TcpFlags,
+    seq: u32,
+    ack: u32,
+    data: &[u8],
+) -> Vec<u8> {
     let mut header = TcpHeader::new(from, to);
     (header.seq, header.ack, header.flags, header.window) = (SeqNum(seq), SeqNum(ack), flags, 1_000);
     let mut buf = HeaderBuf::new();
@@ -30,7 +37,7 @@ fn segment(from: SocketAddr, to: SocketAddr, flags: TcpFlags, seq: u32, ack: u32
 }
 
 /// Flags, sequence and acknowledgment number.
-fn numbers(wire: &Wire) -> (TcpFlags, u32, u32) {
+pub(crate) fn numbers(wire: &Wire) -> (TcpFlags, u32, u32) {
     match parse(&wire.rx()).unwrap().transport {
         Transport::Tcp(segment) => (segment.flags, segment.seq.0, segment.ack.0),
         other => panic!("not TCP: {other:?}"),
