@@ -5,7 +5,7 @@
 //!
 //! 1. min(D, U) is at least a full segment;
 //! 2. or D fits U and Nagle's rule permits a small segment;
-//! 3. or min(D, U) is at least half the largest window that the peer ever offered, and Nagle permits it;
+//! 3. or min(D, U) is at least half the largest window that the peer ever offered, rounded down, and Nagle permits it;
 //! 4. or the override timer has expired.
 //!
 //! [`Nagle::SunOs`] has rules of its own ([`SizeQuestion::answer_sunos`]).
@@ -77,7 +77,8 @@ impl SizeQuestion {
             return Err(Blocked::CongestionWindow);
         }
         if usable < wanted {
-            let half = u64::from(usable) * 2 >= u64::from(self.max_wnd);
+            // A receiver that frees half of an odd window frees the smaller half (Linux, `tcp_bound_to_half_wnd`).
+            let half = usable >= self.max_wnd / 2;
             if usable > 0 && (self.override_sws || (half && self.small)) {
                 return Ok(Piece { len: usable, fin: false });
             }

@@ -193,6 +193,23 @@ fn small_window_is_used_after_the_override() {
     assert_eq!(bench.drain(), [(0, 900, NewData)]);
 }
 
+/// A receiver whose largest window is odd, and less than two segments, frees half of it at a time: the smaller half.
+#[test]
+fn half_of_an_odd_window_is_used_without_waiting() {
+    for (largest, freed, leaves) in
+        [(1_501, 750, true), (1_501, 749, false), (1_500, 750, true), (1_500, 749, false)]
+    {
+        let mut bench = Setup { wnd: largest, ..Setup::default() }.open();
+        bench.write(20 * SMSS);
+        assert_eq!(bench.offsets(), [0]);
+        bench.wnd = freed;
+        bench.ack(1_000);
+        let left = bench.drain();
+        assert_eq!(left == [(1_000, freed, NewData)], leaves, "{freed} of {largest}: {left:?}");
+        assert_eq!(left.is_empty(), !leaves);
+    }
+}
+
 #[test]
 fn idle_memory_is_given_back() {
     let mut bench = Setup::default().open();
