@@ -15,12 +15,26 @@ use crate::snd::ecn::EcnAgreement;
 use crate::time::{Duration, Instant};
 use crate::wire::{MIN_MTU_V6, TcpFlags, TcpSegment};
 
+/// How soon the SYN is repeated after an answer to something else: time for our RST to arrive (Linux, `TCP_TIMEOUT_MIN`: two
+/// ticks of its clock).
+const AFTER_OLD_ANSWER: Duration = Duration::from_millis(10);
+
+/// Whether a SYN is repeated before its timer expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hurry {
+    Never,
+    Due,
+    Done,
+}
+
 /// State needed until the connection is ESTABLISHED.
 #[derive(Debug)]
 pub(super) struct Handshake {
     pub(super) syns: Syns,
     /// Opened from LISTEN.
     pub(super) passive: bool,
+    /// Whether our SYN is repeated early, because of an answer that was not for it.
+    hurry: Hurry,
     /// Our SYN (or SYN-ACK) must be transmitted.
     pub(super) due: bool,
     /// Time of the first transmission.
@@ -42,6 +56,7 @@ impl Handshake {
         Self {
             syns: Syns::active(iss),
             passive: false,
+            hurry: Hurry::Never,
             due: true,
             first_sent: None,
             deadline: now + config.initial_rto,
@@ -68,13 +83,26 @@ impl Handshake {
         }
     }
 
+    /// The peer has an old connection of the same addresses and ports, and answers our SYN with what it expects there (RFC
+    /// 5961, section 4). Our RST ends it, and the SYN can be repeated at once instead of when its timer expires. Once only,
+    /// and not after a timeout, so that nobody can make us send many (Linux, `tcp_rcv_synsent_state_process`).
+    pub(super) fn hurry(&mut self, now: Instant) {
+        if self.syns.transmissions == 1 && self.hurry == Hurry::Never && self.deadline != Instant::FAR_FUTURE
+        {
+            self.hurry = Hurry::Due;
+            self.deadline = self.deadline.min(now + AFTER_OLD_ANSWER);
+        }
+    }
+
     /// The SYN was sent, with ECN setup or without.
     pub(super) fn sent(&mut self, now: Instant, max_rto: Duration, ecn_setup: bool) {
         if self.syns.transmissions == 0 {
             self.first_sent = Some(now);
             self.deadline = now + self.rto;
         } else if self.deadline == Instant::FAR_FUTURE {
-            self.rto = self.rto.saturating_mul(2).min(max_rto);
+            if self.syns.expiries > 0 {
+                self.rto = self.rto.saturating_mul(2).min(max_rto);
+            }
             self.deadline = now + self.rto;
         }
         // Otherwise it answers a repeated SYN: the timer keeps running, without back-off.
@@ -239,6 +267,13 @@ impl Connection {
     /// The handshake's timer fired.
     pub(super) fn on_handshake_timeout(&mut self, ctx: &mut Ctx<'_>) {
         let Some(handshake) = self.handshake.as_mut() else { return };
+        if handshake.hurry == Hurry::Due {
+            // Nothing was lost.
+            handshake.hurry = Hurry::Done;
+            handshake.due = true;
+            handshake.deadline = Instant::FAR_FUTURE;
+            return;
+        }
         let retries = if handshake.passive { self.config.syn_ack_retries } else { self.config.syn_retries };
         ctx.counters.tcp_timeouts += 1;
         if handshake.syns.expiries >= retries {

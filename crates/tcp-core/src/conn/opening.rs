@@ -110,6 +110,7 @@ impl Connection {
         let acceptable = handshake.is_acknowledged_by(seg.ack);
         // First: an ACK of something never sent.
         if has_ack && !acceptable {
+            handshake.hurry(ctx.now);
             return match RstSpec::answer_to(seg) {
                 Some(rst) => Disposition::Reset(rst),
                 None => Disposition::Handled,
@@ -138,6 +139,7 @@ impl Connection {
             && !self.ts.age(ctx.now, ts.ecr).is_some_and(|age| handshake.sent_a_syn_so_long_ago(ctx.now, age))
         {
             ctx.dropped(DropReason::ForeignTimestamp);
+            handshake.hurry(ctx.now);
             return Disposition::Reset(RstSpec { seq: seg.ack, ack: None });
         }
         handshake.syns.learn(seg);
