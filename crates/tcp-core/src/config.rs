@@ -8,8 +8,8 @@ pub use crate::published::{HalfRule, NagleTest, SunOs};
 pub use nagle::Nagle;
 
 pub use crate::ecn::Ecn;
-pub use crate::policy::cc::DecreaseFrom;
 use crate::policy::Policies;
+pub use crate::policy::cc::DecreaseFrom;
 use crate::pool::{Limit, Pool};
 use crate::published::paper_price;
 use crate::time::Duration;
@@ -321,6 +321,9 @@ pub struct ConnConfig {
     pub dsack: bool,
     /// Offer and use timestamps (RFC 7323).
     pub timestamps: bool,
+    /// Drop segments that lack the timestamp which both sides agreed to send with each one. RFC 7323, section 3.2, says that a
+    /// host SHOULD; Linux and the default take them, because some middleboxes and hosts leave it out.
+    pub require_timestamps: bool,
     /// Offer and use window scaling (RFC 7323).
     pub window_scale: bool,
     /// Limited transmit (RFC 3042).
@@ -417,6 +420,7 @@ impl Default for ConnConfig {
             sack: true,
             dsack: true,
             timestamps: true,
+            require_timestamps: false,
             window_scale: true,
             limited_transmit: true,
             loss: LossDetection::Rack,

@@ -20,8 +20,8 @@ use crate::wire::{TcpFlags, TcpSegment, Timestamps};
 /// The result of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// No timestamp, although both sides agreed to send one with every segment: silently dropped (RFC 7323,
-    /// section 3.2).
+    /// No timestamp, although both sides agreed to send one with every segment, and the settings insist on it: silently
+    /// dropped (RFC 7323, section 3.2).
     Unstamped,
     /// An older timestamp than a previous one (RFC 7323, section 5.3, R1): dropped, and answered with an ACK.
     Old,
@@ -58,6 +58,8 @@ pub(crate) struct Expected {
     pub(super) oldest_ack: SeqNum,
     /// The timestamp clock, if both sides agreed on timestamps.
     pub(super) ts: Option<TimestampClock>,
+    /// Then, segments without one are not taken ([`ConnConfig::require_timestamps`](crate::ConnConfig::require_timestamps)).
+    pub(super) insists: bool,
 }
 
 impl Expected {
@@ -83,7 +85,10 @@ impl Expected {
             match seg.options.timestamps {
                 Some(stamp) if ts.rejects(now, stamp.val) => return Verdict::Old,
                 Some(_) => {}
-                None => return Verdict::Unstamped,
+                None if self.insists => return Verdict::Unstamped,
+                // RFC 7323, section 3.2, would drop it, too. Middleboxes that remove options from segments after the
+                // handshake, and hosts that keep them out of their probes, would then never get through.
+                None => {}
             }
         }
         let acknowledges = flags.contains(TcpFlags::ACK) && self.accepts_ack(seg.ack);
@@ -116,6 +121,7 @@ impl Connection {
             snd_nxt: self.snd.snd_nxt(),
             oldest_ack: self.snd.oldest_ack(),
             ts: self.ts.enabled().then_some(self.ts),
+            insists: self.config.require_timestamps,
         }
     }
 

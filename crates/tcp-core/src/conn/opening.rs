@@ -69,7 +69,8 @@ impl Syns {
             match seg.options.timestamps {
                 Some(ts) if ts.val.wrapping_sub(syn) as i32 >= 0 => {}
                 Some(_) => return Opening::Challenge(DropReason::OldTimestamp),
-                None => return Opening::Drop(DropReason::NoTimestamp),
+                None if config.require_timestamps => return Opening::Drop(DropReason::NoTimestamp),
+                None => {}
             }
         }
         let end = seg.seq + seg.seg_len().saturating_sub(1);

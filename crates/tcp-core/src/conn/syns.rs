@@ -87,6 +87,11 @@ impl Offer {
         Self { flags: self.flags & !Self::ECN, ..self }
     }
 
+    /// The same without what `again`, the offer of the repeated SYN, no longer has.
+    const fn only_with(self, again: Self) -> Self {
+        Self { flags: self.flags & (again.flags | Self::COOKIE), ..self }
+    }
+
     const fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
     }
@@ -181,12 +186,12 @@ impl Syns {
         self.peer = Offer::of(syn);
     }
 
-    /// The peer repeated its SYN. It may have given up on ECN (RFC 3168, section 6.1.1.1). Its timestamp is echoed (RFC
-    /// 7323, section 4.3), so that the peer can tell a SYN-ACK that was late from one that answers again.
+    /// The peer repeated its SYN. It may have given up on ECN (RFC 3168, section 6.1.1.1), or on its other options, in case
+    /// they are the reason why nobody answers; then it does not use them any more, whichever SYN is answered (BSD,
+    /// `tcp_rexmit_drop_options`). Its timestamp is echoed (RFC 7323, section 4.3), so that the peer can tell a SYN-ACK that
+    /// was late from one that answers again.
     pub(crate) fn hear_again(&mut self, syn: &TcpSegment<'_>) {
-        if !is_ecn_setup(syn.flags) {
-            self.peer = self.peer.without_ecn();
-        }
+        self.peer = self.peer.only_with(Offer::of(syn));
         if let Some(ts) = syn.options.timestamps
             && (ts.val.wrapping_sub(self.peer.ts_val) as i32) > 0
             && self.peer.timestamp().is_some()

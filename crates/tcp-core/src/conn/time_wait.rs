@@ -106,7 +106,7 @@ pub(crate) struct TimeWait {
     window: u16,
     /// Its shift.
     wscale: u8,
-    /// Timestamps are in use, and duplicates are reported.
+    /// Flags of what is in use: see the constants.
     uses: u8,
 }
 
@@ -115,6 +115,8 @@ impl TimeWait {
     const TIMESTAMPS: u8 = 1;
     /// Duplicates are reported by DSACK.
     const DSACK: u8 = 2;
+    /// Segments without timestamps are not taken.
+    const INSISTS: u8 = 4;
 
     /// Any numbers.
     #[cfg(test)]
@@ -150,6 +152,7 @@ impl TimeWait {
             snd_nxt: self.snd_nxt,
             oldest_ack: self.oldest_ack,
             ts: self.timestamps(now, ts_offset),
+            insists: self.uses & Self::INSISTS != 0,
         }
     }
 
@@ -270,6 +273,7 @@ impl Connection {
             window: self.rcv.ack_numbers(&self.config, 0).window,
             wscale: self.rcv.wscale(),
             uses: flag(self.ts.enabled(), TimeWait::TIMESTAMPS)
+                | flag(self.config.require_timestamps, TimeWait::INSISTS)
                 | flag(self.rcv.has_sack() && self.config.dsack, TimeWait::DSACK),
         };
         Some(Retired {

@@ -228,7 +228,9 @@ fn data_and_fin_may_come_with_the_last_ack() {
 /// RFC 9293, section 3.10.7.4, with RFC 5961 and RFC 7323; as for a connection in SYN-RECEIVED.
 #[test]
 fn segments_that_complete_nothing_spoil_nothing() {
-    let mut bench = Bench::new();
+    let mut config = ConnConfig::default();
+    config.require_timestamps = true;
+    let mut bench = Bench::with(host_config(A), AcceptConfig::new(Arc::new(config)));
     let syn_ack = bench.open(peer(1));
     let ack = reply(&syn_ack, ACK, &[]);
     let stamped = |val| TcpOptions { timestamps: Some(Timestamps { val, ecr: 0 }), ..TcpOptions::NONE };

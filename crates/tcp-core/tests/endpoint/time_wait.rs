@@ -89,6 +89,7 @@ fn endpoint(config: EndpointConfig) -> Endpoint {
 fn conn_config(kind: Kind) -> Arc<ConnConfig> {
     let mut config = ConnConfig::default();
     config.timestamps = kind.stamps;
+    config.require_timestamps = kind.client;
     (config.ttl, config.dscp) = (Some(33), 10);
     Arc::new(config)
 }

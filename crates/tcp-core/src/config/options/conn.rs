@@ -2,7 +2,9 @@
 
 use super::ConfigKey;
 use super::value::{LONGEST, Number, SHORTEST, Slot, Span, Value, written};
-use crate::config::{ConnConfig, DecreaseFrom, Ecn, FastOpen, KeepAlive, LossDetection, PathMtuProbing, RtoFloor};
+use crate::config::{
+    ConnConfig, DecreaseFrom, Ecn, FastOpen, KeepAlive, LossDetection, PathMtuProbing, RtoFloor,
+};
 use crate::policy::SpecError;
 use crate::policy::spec::{Param, ParamInfo, PolicySpec};
 use crate::time::Duration;
@@ -107,6 +109,11 @@ pub static CONN: &[Key] = &[
         summary: "timestamps",
         source: "RFC 7323; tcp_timestamps",
         ..Key::switch("timestamps", |c| &mut c.timestamps)
+    },
+    Key {
+        summary: "drop segments without the timestamp that was agreed on",
+        source: "RFC 7323 section 3.2; Linux takes them",
+        ..Key::switch("require_timestamps", |c| &mut c.require_timestamps)
     },
     Key {
         summary: "window scaling",

@@ -30,6 +30,7 @@ fn every_field_of_a_connection_has_a_key() {
         sack,
         dsack,
         timestamps,
+        require_timestamps,
         window_scale,
         limited_transmit,
         loss,

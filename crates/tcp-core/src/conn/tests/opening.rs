@@ -183,3 +183,73 @@ fn a_syn_that_was_only_late_does_not_reduce_the_initial_window() {
         assert_eq!(info.rto, Duration::from_secs(3), "RFC 6298, 5.7");
     }
 }
+
+/// A peer that still has an old connection of these addresses and ports answers the SYN with a challenge ACK (RFC 5961), or with
+/// a SYN-ACK of its own. Our RST ends that, and the SYN follows soon (Linux, `tcp_rcv_synsent_state_process`), not after a
+/// second. Whoever forges such answers gets one SYN for all of them.
+#[test]
+fn an_answer_of_an_old_connection_makes_the_syn_follow_the_reset_soon_but_once() {
+    for old in [segment(ACK, IRS, ISS - 5_000, &[]), segment(SYN | ACK, IRS, ISS + 7, &[])] {
+        let mut bench = Bench::in_state(State::SynSent);
+        let start = bench.now;
+        bench.now += Duration::from_millis(1);
+        let mut syns = Vec::new();
+        for _ in 0..100 {
+            assert!(matches!(bench.arrive(&old), Disposition::Reset(_)));
+        }
+        while syns.len() < 4 {
+            bench.now = bench.conn.next_deadline().unwrap().0;
+            bench.conn.on_timeout(ctx!(bench));
+            assert_eq!(bench.drain()[0].flags, SYN);
+            syns.push(bench.now.since(start).as_millis());
+            bench.arrive(&old);
+        }
+        // Then one second, doubled each time, as if the first SYN had left then.
+        assert_eq!(syns, [11, 1_011, 3_011, 7_011]);
+        assert_eq!(bench.counters.tcp_timeouts, 3, "the early one is none");
+    }
+    // Nothing was lost: the window is the initial one.
+    let mut bench = Bench::in_state(State::SynSent);
+    bench.arrive(&segment(ACK, IRS, ISS - 5_000, &[]));
+    bench.now = bench.conn.next_deadline().unwrap().0;
+    bench.conn.on_timeout(ctx!(bench));
+    bench.drain();
+    bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
+    let info = bench.conn.info(bench.now);
+    assert_eq!((info.state, info.snd_cwnd), (State::Established, 10 * u64::from(info.snd_mss)));
+}
+
+/// Hosts that get no answer to a SYN with options repeat it without them, and then do without them whichever SYN is answered
+/// (BSD, `tcp_rexmit_drop_options`).
+#[test]
+fn a_syn_repeated_without_options_withdraws_them() {
+    let offer = TcpOptions {
+        mss: Some(1_000),
+        sack_permitted: true,
+        window_scale: Some(7),
+        timestamps: Some(Timestamps { val: 77, ecr: 0 }),
+        ..TcpOptions::NONE
+    };
+    let bare = TcpOptions { mss: Some(1_000), ..TcpOptions::NONE };
+    let syn = |options| TcpSegment { options, ..segment(SYN, IRS, SeqNum(0), &[]) };
+    let mut bench = Bench::with(|ctx| accepted(ctx, Arc::new(ConnConfig::default()), 5, &syn(offer)));
+    let options = |bench: &mut Bench| {
+        let options = bench.drain()[0].options;
+        (options.sack_permitted, options.window_scale.is_some(), options.timestamps.is_some())
+    };
+    assert_eq!(options(&mut bench), (true, true, true));
+    bench.now += Duration::from_secs(1);
+    bench.arrive(&syn(offer));
+    assert_eq!(options(&mut bench), (true, true, true), "repeated as it was");
+    bench.now += Duration::from_secs(1);
+    bench.arrive(&syn(bare));
+    assert_eq!(options(&mut bench), (false, false, false));
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 1, b"hello"));
+    let info = bench.conn.info(bench.now);
+    assert_eq!(
+        (info.state, info.sack, info.wscale, info.timestamps),
+        (State::Established, false, None, false)
+    );
+    assert_eq!((info.snd_mss, info.snd_wnd), (1_000, 60_000), "the window is not scaled");
+    assert_eq!(bench.conn.peek().concat(), b"hello");
+}
