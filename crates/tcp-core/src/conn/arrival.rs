@@ -152,8 +152,9 @@ impl Connection {
 
     /// TS.Recent follows an acceptable segment.
     pub(super) fn take_timestamp(&mut self, ctx: &Ctx<'_>, seg: &TcpSegment<'_>) {
-        if let Some(ts) = self.fresh_timestamp(seg) {
-            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack());
+        if let Some(ts) = seg.options.timestamps.filter(|_| self.ts.enabled()) {
+            let old_ack = seg.ack.lt(self.snd.snd_una());
+            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack(), old_ack);
         }
     }
 

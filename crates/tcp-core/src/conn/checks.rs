@@ -15,7 +15,7 @@ use super::timestamps::TimestampClock;
 use crate::rcv;
 use crate::seq::SeqNum;
 use crate::time::Instant;
-use crate::wire::{TcpFlags, TcpSegment, Timestamps};
+use crate::wire::{TcpFlags, TcpSegment};
 
 /// The result of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,11 +128,5 @@ impl Connection {
     /// Checks a segment in a synchronized state. Changes nothing.
     pub(super) fn judge(&self, now: Instant, seg: &TcpSegment<'_>) -> Verdict {
         self.expected().judge(now, seg)
-    }
-
-    /// The timestamp of an acceptable segment if it may become TS.Recent: its ACK must not be an old one, so
-    /// that setting the PAWS clock takes more than a sequence number (Linux, `tcp_ack`).
-    pub(super) fn fresh_timestamp(&self, seg: &TcpSegment<'_>) -> Option<Timestamps> {
-        seg.options.timestamps.filter(|_| self.ts.enabled() && seg.ack.ge(self.snd.snd_una()))
     }
 }

@@ -77,7 +77,8 @@ impl Connection {
         if let Some(ts) = seg.options.timestamps
             && self.ts.enabled()
         {
-            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack());
+            // The ACK is SND.UNA.
+            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack(), false);
         }
         self.snd.on_known_ack(seg.seq, seg.ack, u32::from(seg.window) << self.snd_wscale);
         self.heard(ctx);

@@ -19,6 +19,8 @@ pub(crate) struct TimestampClock {
     offset: u32,
     /// TS.Recent: the TSval to echo.
     recent: u32,
+    /// The newest TSval of a segment whose ACK was not an old one.
+    newest: u32,
     /// When `recent` was updated, in [`units`]; [`DISABLED`] unless both sides sent the option in their SYN.
     recent_at: u32,
 }
@@ -28,12 +30,13 @@ const DISABLED: u32 = u32::MAX;
 
 impl TimestampClock {
     pub(crate) const fn new(offset: u32) -> Self {
-        Self { offset, recent: 0, recent_at: DISABLED }
+        Self { offset, recent: 0, newest: 0, recent_at: DISABLED }
     }
 
     /// Both SYNs carried the option.
     pub(crate) const fn enable(&mut self, now: Instant, recent: u32) {
         self.recent = recent;
+        self.newest = recent;
         self.recent_at = units(now.as_nanos());
     }
 
@@ -74,8 +77,28 @@ impl TimestampClock {
     }
 
     /// RFC 7323, section 4.3, (2): TS.Recent is taken from segments that start at or before the last ACK
-    /// sent. `val` is of a segment that is not [rejected](Self::rejects).
-    pub(crate) fn update(&mut self, now: Instant, val: u32, seq: SeqNum, last_ack_sent: SeqNum) {
+    /// sent. `val` is of a segment that is not [rejected](Self::rejects); `old_ack`: what it acknowledges, a segment
+    /// before it has acknowledged and more.
+    ///
+    /// The peer sent one with an old ACK before the one with the newer, so its clock was not ahead of that one's: this
+    /// bounds what an old ACK, which is easier to guess, can do to PAWS. (Linux takes no timestamp with it, and
+    /// then measures a segment that fills a gap from the one before the gap.)
+    #[inline]
+    pub(crate) fn update(
+        &mut self,
+        now: Instant,
+        val: u32,
+        seq: SeqNum,
+        last_ack_sent: SeqNum,
+        old_ack: bool,
+    ) {
+        let ahead = (val.wrapping_sub(self.newest) as i32) > 0;
+        if ahead && old_ack {
+            return;
+        }
+        if ahead {
+            self.newest = val;
+        }
         if seq.le(last_ack_sent) {
             self.recent = val;
             self.recent_at = units(now.as_nanos());
@@ -110,9 +133,13 @@ mod tests {
         let (start, last_ack) = (Instant::from_secs(1), SeqNum(500));
         let mut clock = TimestampClock::new(0);
         clock.enable(start, 10);
-        clock.update(start, 20, last_ack + 1, last_ack);
+        clock.update(start, 20, last_ack + 1, last_ack, false);
         assert_eq!(clock.recent(), 10, "beyond the last ACK sent");
-        clock.update(start, 20, last_ack, last_ack);
+        clock.update(start, 21, last_ack, last_ack, true);
+        assert_eq!(clock.recent(), 10, "with an old ACK, but ahead of what came with the newest");
+        clock.update(start, 15, last_ack, last_ack, true);
+        assert_eq!(clock.recent(), 15);
+        clock.update(start, 20, last_ack, last_ack, false);
         assert_eq!(clock.recent(), 20);
         assert!(clock.rejects(start, 19) && !clock.rejects(start, 20));
         let days = |n: u64| start + Duration::from_secs(n * 86_400);
