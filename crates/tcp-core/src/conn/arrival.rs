@@ -130,7 +130,9 @@ impl Connection {
                 ctx.dropped(DropReason::BadAck);
                 self.send_challenge(ctx, challenge);
             }
-            Verdict::Reset => self.on_reset(ctx),
+            // RFC 9293, section 3.10.7.4, tells nobody in CLOSING and LAST-ACK. But our FIN, and there perhaps data before it,
+            // is not acknowledged: Linux and FreeBSD tell.
+            Verdict::Reset => self.die(ctx, Some(ConnError::Reset)),
         }
         Disposition::Handled
     }
@@ -156,14 +158,6 @@ impl Connection {
             let old_ack = seg.ack.lt(self.snd.snd_una());
             self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack(), old_ack);
         }
-    }
-
-    /// The peer resets the connection. This is an orderly end only if both sides had closed and nothing is
-    /// lost: CLOSING and LAST-ACK begin when the application closes, with whatever is still unsent.
-    fn on_reset(&mut self, ctx: &mut Ctx<'_>) {
-        let both_closed = matches!(self.state, State::Closing | State::LastAck);
-        let orderly = both_closed && self.snd.is_delivered();
-        self.die(ctx, (!orderly).then_some(ConnError::Reset));
     }
 
     /// Processes the ACK of a segment that passed the checks.

@@ -367,7 +367,6 @@ fn a_reset_at_rcv_nxt_ends_every_synchronized_state_but_time_wait() {
         bench.arrive(&segment(RST, bench.rcv_nxt(), SeqNum(0), &[]));
         let (after, error) = match state {
             State::TimeWait => (State::TimeWait, None),
-            State::Closing | State::LastAck => (State::Closed, None),
             _ => (State::Closed, Some(ConnError::Reset)),
         };
         assert_eq!((bench.conn.state(), bench.conn.error()), (after, error), "{state}");

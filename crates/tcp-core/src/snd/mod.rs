@@ -334,11 +334,6 @@ impl Sender {
         self.stream.memory() + self.flight.as_deref().map_or(0, Flight::memory)
     }
 
-    /// True if every byte written is acknowledged; the FIN need not be.
-    pub(crate) fn is_delivered(&self) -> bool {
-        self.stream.una.ge(self.stream.buffer.end())
-    }
-
     /// True if nothing is unsent or unacknowledged.
     pub(crate) fn is_empty(&self) -> bool {
         self.stream.is_empty()

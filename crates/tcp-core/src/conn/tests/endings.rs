@@ -1,10 +1,11 @@
 //! Endings: in each state, whatever ends a connection and whatever is left, what is the application told, and what the
 //! peer?
 //!
-//! The rule: an end is told as an error unless everything written was acknowledged and everything the peer sent, up to
-//! its FIN, can be read.
+//! The rule: an end is told as an error unless everything written was acknowledged, the FIN behind it included, and everything
+//! the peer sent, up to its FIN, can be read.
 
 use super::*;
+use crate::conn::checks::Verdict;
 
 /// What is left when the end comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,11 +144,8 @@ fn by_the_peers_reset() {
             // RFC 1337: TIME-WAIT goes on.
             (bench.conn.state() == State::Closed).then(|| bench.resets())
         },
-        |state, left| {
-            let delivered = !matches!(left, Leftover::Unsent | Leftover::Unacked);
-            let orderly = matches!(state, State::Closing | State::LastAck) && delivered;
-            told(state, left, (!orderly).then_some(ConnError::Reset), false)
-        },
+        // Also in CLOSING and LAST-ACK, with nothing but our FIN unacknowledged (Linux, `tcp_reset`; FreeBSD, `tcp_input`).
+        |state, left| told(state, left, Some(ConnError::Reset), false),
     );
 }
 
