@@ -97,7 +97,7 @@ pub(crate) struct TimeWait {
     snd_nxt: SeqNum,
     oldest_ack: SeqNum,
     rcv_nxt: SeqNum,
-    /// Bytes of the peer's stream, or `u32::MAX` if there were more: what lies further back repeats nothing.
+    /// Sequence numbers of the peer's stream, or `u32::MAX` if there were more: what lies further back repeats nothing.
     received: u32,
     /// TS.Recent; 0 without timestamps. Unlike a connection's, it does not expire after 24 days, which is long for
     /// TIME-WAIT.
@@ -268,7 +268,7 @@ impl Connection {
             snd_nxt: self.snd.snd_nxt(),
             oldest_ack: self.snd.oldest_ack(),
             rcv_nxt: self.rcv.rcv_nxt(),
-            received: u32::try_from(self.rcv.bytes_received()).unwrap_or(u32::MAX),
+            received: u32::try_from(self.rcv.received()).unwrap_or(u32::MAX),
             ts_recent: self.ts.recent(),
             window: self.rcv.ack_numbers(&self.config, 0).window,
             wscale: self.rcv.wscale(),

@@ -32,7 +32,7 @@ pub(crate) fn acceptable(rcv_nxt: SeqNum, window: u32, seq: SeqNum, len: u32) ->
     seq.within(rcv_nxt, edge) || (seq + (len - 1)).within(rcv_nxt, edge)
 }
 
-/// True if `len` bytes from `seq` on, which are not acceptable, repeat data of a stream of which `received` bytes
+/// True if `len` bytes from `seq` on, which are not acceptable, repeat data of a stream of which `received` sequence numbers
 /// arrived, up to RCV.NXT. A segment from before the start of the stream repeats nothing: DSACK must not report it. Nor
 /// does a [probe](is_keep_alive).
 pub(crate) fn repeats(rcv_nxt: SeqNum, received: u64, seq: SeqNum, len: u32) -> bool {
@@ -54,7 +54,7 @@ impl Receiver {
             return;
         }
         let end = seq + len;
-        let old = repeats(self.rcv_nxt, self.bytes_received, seq, len);
+        let old = repeats(self.rcv_nxt, self.received(), seq, len);
         let class = if (self.window() == 0 && seq == self.rcv_nxt) || is_keep_alive(self.rcv_nxt, seq, len) {
             // Section 3.8.6.1, too: one byte past a closed window.
             DataClass::Probe

@@ -294,9 +294,9 @@ impl Receiver {
         self.data_segs_in
     }
 
-    /// Bytes of the stream that have arrived, up to RCV.NXT.
-    pub(crate) const fn bytes_received(&self) -> u64 {
-        self.bytes_received
+    /// Sequence numbers of the stream that have arrived, up to RCV.NXT: its bytes, and its FIN.
+    pub(crate) fn received(&self) -> u64 {
+        self.bytes_received + u64::from(self.fin_received())
     }
 
     /// RCV.WND: what is left of the window last advertised, in bytes.

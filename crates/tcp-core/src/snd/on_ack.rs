@@ -23,10 +23,11 @@ use crate::time::{Duration, Instant};
 
 impl Sender {
     /// The oldest acceptable acknowledgment number (RFC 5961, section 5.2): behind SND.UNA by no more than the largest
-    /// window seen, nor by more than was ever acknowledged (Linux, `tcp_ack`).
+    /// window seen, nor by more than was ever acknowledged (Linux, `tcp_ack`), a FIN included.
     pub(crate) fn oldest_ack(&self) -> SeqNum {
         let snd = &self.stream;
-        snd.una - u64::from(snd.window.max()).min(snd.stats.bytes_acked) as u32
+        let acknowledged = snd.stats.bytes_acked + u64::from(snd.is_fin_acked());
+        snd.una - u64::from(snd.window.max()).min(acknowledged) as u32
     }
 
     /// A segment with an ACK that is at least [`oldest_ack`](Self::oldest_ack), and at most SND.NXT, arrived.

@@ -231,3 +231,34 @@ fn by_both_fins() {
         |_, left| told(State::TimeWait, left, None, false),
     );
 }
+
+/// What the peer sent before it saw our FIN acknowledges less than the FIN, and may arrive after the ACK of it. Once more than
+/// all that was ever sent, an acknowledgment is still refused.
+#[test]
+fn by_the_peers_fin_sent_before_it_saw_ours() {
+    for written in [0, 100] {
+        let mut bench = Bench::active(config());
+        let options = TcpOptions { sack_permitted: true, ..TcpOptions::NONE };
+        bench.arrive(&TcpSegment { options, ..segment(SYN | ACK, IRS, ISS + 1, &[]) });
+        bench.conn.write(&[7; 100][..written]).unwrap();
+        bench.conn.shutdown(ctx!(bench));
+        bench.drain();
+        let first = ISS + 1;
+        let all = first + written as u32 + 1;
+        // Its numbers are those behind what was reordered.
+        bench.arrive(&segment(ACK, IRS + 5, all, &[]));
+        assert_eq!(bench.conn.state(), State::FinWait2);
+        bench.drain();
+        assert_eq!(bench.conn.judge(bench.now, &segment(ACK, IRS + 1, first - 1, b"late")), Verdict::BadAck);
+        bench.arrive(&segment(ACK, IRS + 1, first, b"la"));
+        bench.arrive(&segment(FIN | ACK, IRS + 3, first, b"te"));
+        assert_eq!(bench.conn.state(), State::TimeWait, "{written}");
+        assert_eq!(bench.conn.peek().concat(), b"late");
+        assert_eq!(bench.counters.tcp_ack_unacceptable, 0);
+        // All of the peer's stream again, from its first byte on, is reported as a duplicate (RFC 2883).
+        bench.now += Duration::from_secs(1);
+        bench.arrive(&segment(ACK, IRS + 1, all, b"late"));
+        bench.drain();
+        assert_eq!(bench.counters.tcp_dsack_old_sent, 1);
+    }
+}
