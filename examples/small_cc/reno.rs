@@ -19,7 +19,7 @@ impl WindowGrowth for Reno {
 
     /// Equation 4.
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
-        w.reduce_to(cx.used(w) / 2.0);
+        w.reduce_to(cx.base(w) / 2.0);
     }
 }
 

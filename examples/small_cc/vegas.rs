@@ -57,7 +57,7 @@ impl WindowGrowth for Vegas {
     }
 
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
-        w.reduce_to(0.75 * cx.used(w));
+        w.reduce_to(0.75 * cx.base(w));
     }
 }
 

@@ -35,7 +35,7 @@ impl WindowGrowth for Growth {
 
     /// Loss, ECN or a timeout, once per window of data.
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
-        w.reduce_to(cx.used(w) * self.beta);
+        w.reduce_to(cx.base(w) * self.beta);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

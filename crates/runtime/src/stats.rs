@@ -146,7 +146,7 @@ pub struct Stats {
     /// Of `connections`, those that the application has dropped and that still have something to deliver, or wait
     /// for the peer's FIN.
     pub orphans: usize,
-    /// Dropped connections in TIME-WAIT, each a record of about 70 bytes.
+    /// Dropped connections in TIME-WAIT, each a record of 70 to 76 bytes.
     pub time_wait: usize,
     /// Bytes of memory held for connections, their buffers and records, and tables.
     pub memory: u64,

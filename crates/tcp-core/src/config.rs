@@ -72,7 +72,7 @@ pub struct EndpointConfig {
     /// its closed window (RFC 9293, section 3.8.6.1, and RFC 6429, section 4, allow it). FIN-WAIT-2 has a limit
     /// of its own, [`ConnConfig::fin_wait_2`]. `None`: never.
     pub orphan_timeout: Option<Duration>,
-    /// Maximum number of released connections in TIME-WAIT, each a record of about 70 bytes; 0: none waits. The
+    /// Maximum number of released connections in TIME-WAIT, each a record of 70 to 76 bytes; 0: none waits. The
     /// one closest to its end makes room for a new one, and is counted. (Linux, `tcp_max_tw_buckets`: half of what its
     /// table of connections has room for, with much memory as many as here.)
     pub max_time_wait: u32,

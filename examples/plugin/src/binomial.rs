@@ -45,8 +45,8 @@ impl WindowGrowth for Binomial {
 
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
         let segment = f64::from(w.smss());
-        let used = cx.used(w) / segment;
-        w.reduce_to(segment * (used - 0.5 * used.powf(self.l)));
+        let base = cx.base(w) / segment;
+        w.reduce_to(segment * (base - 0.5 * base.powf(self.l)));
     }
 
     fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
