@@ -4,7 +4,9 @@ use crate::error::Error;
 use crate::netns::{Namespace, isolate_command};
 use crate::sys::filter::{Instruction, attach_filter};
 use rustix::fd::AsFd;
+use std::ffi::OsStr;
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 /// Set in the process that [`isolated`] starts inside a user namespace.
@@ -72,6 +74,27 @@ fn everything() -> Vec<Instruction> {
 enum Outcome {
     NoNamespace(Error),
     Failed(Error),
+}
+
+/// Whether all of these programs are on the `PATH`. If some are missing, reports that the test `name` could not run.
+///
+/// A test that runs a program which a minimal Linux system lacks asks this first.
+#[must_use = "without the programs the test must return"]
+pub fn has_programs(name: &str, programs: &[&str]) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let missing: Vec<&str> = programs.iter().copied().filter(|program| !is_on(&path, program)).collect();
+    if !missing.is_empty() {
+        skip(name, &format!("this machine has no {}", missing.join(", no ")));
+    }
+    missing.is_empty()
+}
+
+/// Whether a folder of `path` has this program.
+fn is_on(path: &OsStr, program: &str) -> bool {
+    std::env::split_paths(path).any(|folder| {
+        let found = std::fs::metadata(folder.join(program));
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    })
 }
 
 /// Reports that a test could not run, even if the test harness captures the output of passing tests.

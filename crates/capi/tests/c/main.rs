@@ -4,7 +4,7 @@
 
 use ackline_runtime::Error;
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
-use ackline_runtime::testing::{isolated, skip};
+use ackline_runtime::testing::{has_programs, isolated};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,6 @@ const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// What the library needs of the system when it is linked statically.
 const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
-
-fn has(program: &str) -> bool {
-    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
-}
 
 /// Where cargo has put the library, beside this test.
 fn libraries() -> PathBuf {
@@ -51,8 +47,8 @@ fn compile(name: &str, source: &str, is_static: bool) -> PathBuf {
 }
 
 /// The program, under valgrind if there is one: leaks and wrong accesses fail.
-fn checked(program: &Path) -> Command {
-    if !has("valgrind") {
+fn checked(test: &str, program: &Path) -> Command {
+    if !has_programs(&format!("{test} under valgrind"), &["valgrind"]) {
         return Command::new(program);
     }
     let mut valgrind = Command::new("valgrind");
@@ -75,19 +71,19 @@ fn succeed(command: &mut Command) -> String {
 
 #[test]
 fn two_stacks_of_a_c_program() {
-    if !has("cc") {
-        return skip("two_stacks_of_a_c_program", &"no C compiler");
+    if !has_programs("two_stacks_of_a_c_program", &["cc"]) {
+        return;
     }
     let program = compile("pair-static", "tests/c/pair.c", true);
-    assert_eq!(succeed(&mut checked(&program)), "all as it should be\n");
+    assert_eq!(succeed(&mut checked("two_stacks_of_a_c_program", &program)), "all as it should be\n");
     let program = compile("pair-dynamic", "tests/c/pair.c", false);
     assert_eq!(succeed(&mut Command::new(program)), "all as it should be\n");
 }
 
 #[test]
 fn the_header_is_c_plus_plus_too() {
-    if !has("c++") {
-        return skip("the_header_is_c_plus_plus_too", &"no C++ compiler");
+    if !has_programs("the_header_is_c_plus_plus_too", &["c++"]) {
+        return;
     }
     let source = folder("c++").join("header.cpp");
     let text = "#include <ackline.h>\nint main() { return ackline_stack_free(nullptr); }\n";
@@ -125,8 +121,8 @@ fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
 #[test]
 fn the_example_echoes_to_the_kernels_tcp() {
     let name = "the_example_echoes_to_the_kernels_tcp";
-    if !has("cc") {
-        return skip(name, &"no C compiler");
+    if !has_programs(name, &["cc"]) {
+        return;
     }
     isolated(name, || {
         let program = compile("echo", "../../examples/c/echo.c", true);
@@ -145,7 +141,7 @@ fn the_example_echoes_to_the_kernels_tcp() {
 
         // Who may not open the device may not run this test, and is told by the same request.
         drop(ackline_runtime::device::tun::Tun::create(&Default::default())?);
-        let mut command = checked(&program);
+        let mut command = checked(name, &program);
         command.args(["ack0", options, "0.0.0.0:7"]).stdout(Stdio::piped());
         let mut running = Running(command.spawn().expect("it runs"));
         let mut said = String::new();
@@ -172,10 +168,8 @@ fn the_example_echoes_to_the_kernels_tcp() {
             assert_eq!(back, [number as u8; 10]);
         }
         // Another program of the kernel's TCP.
-        if has("bash") {
-            let script = "exec 3<>/dev/tcp/10.0.0.2/7; echo from bash >&3; head -n 1 <&3";
-            assert_eq!(succeed(Command::new("bash").args(["-c", script])), "from bash\n");
-        }
+        let script = "exec 3<>/dev/tcp/10.0.0.2/7; echo from bash >&3; head -n 1 <&3";
+        assert_eq!(succeed(Command::new("bash").args(["-c", script])), "from bash\n");
         // With connections open. Valgrind's findings are its exit status.
         terminate(&running.0);
         let status = wait_for("end", || running.0.try_wait().expect("a child"));

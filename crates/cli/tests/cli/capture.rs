@@ -2,7 +2,7 @@
 
 use crate::common::{Ended, Running, ackline, run, scratch, text};
 use crate::net::*;
-use ackline::runtime::testing::skip;
+use ackline::runtime::testing::{has_programs, skip};
 use std::path::Path;
 use std::process::Command;
 
@@ -23,14 +23,6 @@ pub(crate) fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<Stri
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
-}
-
-pub(crate) fn has_tshark(name: &str) -> bool {
-    let found = Command::new("tshark").arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        skip(name, &"there is no tshark");
-    }
-    found
 }
 
 /// No packet is broken, and every checksum that can be checked is right. Linux writes 0xffff for 0 (`skb_checksum_help`), which is the same number in
@@ -56,7 +48,7 @@ fn payload(file: &Path, filter: &str) -> usize {
 #[test]
 fn tshark_reads_what_send_sent_and_why() {
     const NAME: &str = "capture::tshark_reads_what_send_sent_and_why";
-    if !has_tshark(NAME) {
+    if !has_programs(NAME, &["tshark"]) {
         return;
     }
     with_tun(NAME, || {
@@ -99,7 +91,7 @@ fn tshark_reads_what_send_sent_and_why() {
 #[test]
 fn tshark_reads_what_recv_received_over_ipv6() {
     const NAME: &str = "capture::tshark_reads_what_recv_received_over_ipv6";
-    if !has_tshark(NAME) {
+    if !has_programs(NAME, &["tshark"]) {
         return;
     }
     with_tun(NAME, || {

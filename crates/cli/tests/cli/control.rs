@@ -3,6 +3,7 @@
 use crate::common::{Ended, Running, ackline, names, noise, run, said, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
+use ackline::runtime::testing::has_programs;
 use rustix::process::Signal;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -34,7 +35,8 @@ fn answer(socket: &Path, request: &[u8]) -> String {
 
 #[test]
 fn ss_agrees_with_the_kernel_and_set_changes_a_live_connection() {
-    with_tun("control::ss_agrees_with_the_kernel_and_set_changes_a_live_connection", || {
+    let name = "control::ss_agrees_with_the_kernel_and_set_changes_a_live_connection";
+    with_tun(name, || {
         let (directory, path) = scratch("copy");
         let socket = directory.path().join("c.sock");
         let at = ["--control", text(&socket)];
@@ -51,10 +53,10 @@ fn ss_agrees_with_the_kernel_and_set_changes_a_live_connection() {
         assert!(lines[1].starts_with("ESTAB ") && lines[1].contains("198.18.0.2:5001"), "{ours}");
         assert!(lines[1].contains("users:((\"ackline recv\",pid="), "{ours}");
 
-        let theirs =
-            Command::new("ss").args(["-tin", "state", "established", "dport", "=", ":5001"]).output();
-        if let Ok(output) = theirs {
-            let theirs = String::from_utf8(output.stdout).expect("UTF-8");
+        if has_programs(&format!("{name}, beside the kernel's"), &["ss"]) {
+            let mut theirs = Command::new("ss");
+            theirs.args(["-tin", "state", "established", "dport", "=", ":5001"]);
+            let theirs = String::from_utf8(theirs.output().expect("it runs").stdout).expect("UTF-8");
             let (theirs, ours) = (theirs.lines().last().expect("a connection"), lines[2]);
             // A busy machine makes the kernel probe.
             let again = if theirs.contains("bytes_retrans:") { field(theirs, "bytes_retrans") } else { 0.0 };

@@ -1,6 +1,6 @@
 //! `--dev`: the stack on an Ethernet, and everything that can be wrong with a device.
 
-use crate::capture::{assert_sound, has_tshark, tshark};
+use crate::capture::{assert_sound, tshark};
 use crate::common::{Ended, Running, ackline, noise, run, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
@@ -8,7 +8,7 @@ use ackline::runtime::Error;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
 use ackline::runtime::netns::Namespace;
-use ackline::runtime::testing::{isolated, skip};
+use ackline::runtime::testing::{has_programs, isolated, skip};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -120,7 +120,7 @@ fn a_file_goes_over_an_ethernet_by_ipv6() {
 #[test]
 fn captures_have_the_ethernet_headers_or_not() {
     const NAME: &str = "dev::captures_have_the_ethernet_headers_or_not";
-    if !has_tshark(NAME) {
+    if !has_programs(NAME, &["tshark"]) {
         return;
     }
     with_ethernet(NAME, |near| {

@@ -3,7 +3,7 @@
 use crate::common::{Running, ackline, noise, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
-use ackline::runtime::testing::skip;
+use ackline::runtime::testing::has_programs;
 use rustix::process::Signal;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -97,8 +97,8 @@ fn a_scrape_has_what_the_stack_counts() {
 #[test]
 fn promtool_finds_nothing_to_complain_of() {
     let name = "prometheus::promtool_finds_nothing_to_complain_of";
-    if Command::new("promtool").arg("--version").output().is_err() {
-        return skip(name, &"no promtool");
+    if !has_programs(name, &["promtool"]) {
+        return;
     }
     with_tun(name, || {
         let (_directory, path) = scratch("copy");
@@ -119,8 +119,8 @@ fn promtool_finds_nothing_to_complain_of() {
 #[test]
 fn prometheus_scrapes_it() {
     let name = "prometheus::prometheus_scrapes_it";
-    if Command::new("prometheus").arg("--version").output().is_err() {
-        return skip(name, &"no prometheus");
+    if !has_programs(name, &["prometheus"]) {
+        return;
     }
     with_tun(name, || {
         let (directory, path) = scratch("copy");

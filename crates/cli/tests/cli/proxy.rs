@@ -5,7 +5,7 @@ use crate::emulate::resolver;
 use crate::fields::check_on;
 use crate::net::*;
 use crate::usage::refused;
-use ackline::runtime::testing::skip;
+use ackline::runtime::testing::{has_programs, skip};
 use serde_json::Value;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -91,7 +91,11 @@ pub(crate) fn stdout(ended: &Ended) -> String {
 
 #[test]
 fn a_program_reaches_a_server_through_socks_and_by_its_name() {
-    with_tun("proxy::a_program_reaches_a_server_through_socks_and_by_its_name", || {
+    let name = "proxy::a_program_reaches_a_server_through_socks_and_by_its_name";
+    if !has_programs(name, &["curl"]) {
+        return;
+    }
+    with_tun(name, || {
         let (web, (socks, told)) = (http("a page\n"), socks());
         let (directory, json) = scratch("summary");
         let upstream = format!("socks5://127.0.0.1:{socks}");
@@ -134,24 +138,23 @@ struct SecureServer {
 }
 
 impl SecureServer {
-    /// `None` without openssl.
-    fn start(directory: &Path) -> Option<Self> {
+    fn start(directory: &Path) -> Self {
         let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem -subj /CN=server.test \
              -addext subjectAltName=DNS:server.test";
         let mut openssl = Command::new("openssl");
         openssl.current_dir(directory).args(words.split_whitespace()).stderr(Stdio::null());
-        assert!(openssl.status().ok()?.success(), "a certificate");
+        assert!(openssl.status().expect("openssl runs").success(), "a certificate");
         let words = "s_server -accept 127.0.0.1:0 -www -cert cert.pem -key key.pem";
         let mut openssl = Command::new("openssl");
         openssl.current_dir(directory).args(words.split_whitespace());
-        let mut child = openssl.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().ok()?;
+        let mut child = openssl.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("openssl runs");
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         // It says which port it has got.
         let port =
             lines.find_map(|line| line.ok()?.strip_prefix("ACCEPT ")?.rsplit(':').next()?.parse().ok());
         // What else it says is read, so that it can.
         thread::spawn(move || lines.for_each(drop));
-        Some(Self { child, port: port.expect("a port") })
+        Self { child, port: port.expect("a port") }
     }
 }
 
@@ -198,9 +201,12 @@ fn ackline_as_ordinary_user(test: &str, args: &[&str]) -> Option<Ended> {
 #[test]
 fn an_ordinary_users_https_passes_a_socks_server_by_name() {
     let name = "proxy::an_ordinary_users_https_passes_a_socks_server_by_name";
+    if !has_programs(name, &["curl", "openssl"]) {
+        return;
+    }
     let (directory, rules) = scratch("rules.toml");
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
-    let Some(server) = SecureServer::start(directory.path()) else { return skip(name, &"no openssl") };
+    let server = SecureServer::start(directory.path());
     let (socks, told) = socks();
     let resolver = resolver(Ipv4Addr::new(192, 0, 2, 9)).to_string();
     let file = format!(
@@ -227,6 +233,9 @@ fn an_ordinary_users_https_passes_a_socks_server_by_name() {
 #[test]
 fn an_ordinary_user_has_a_program_behind_a_proxy() {
     let name = "proxy::an_ordinary_user_has_a_program_behind_a_proxy";
+    if !has_programs(name, &["curl"]) {
+        return;
+    }
     let (web, (socks, told)) = (http("a page\n"), socks());
     let (upstream, url) = (format!("socks5://127.0.0.1:{socks}"), format!("http://{FAR}:{web}/"));
     let proxy = ["proxy", "-q", "--upstream", &upstream, "--", "curl", "-sS", "--noproxy", "*", &url];
@@ -237,7 +246,11 @@ fn an_ordinary_user_has_a_program_behind_a_proxy() {
 
 #[test]
 fn an_upstream_in_trouble_is_told_to_the_program_in_a_line_and_in_counters() {
-    with_tun("proxy::an_upstream_in_trouble_is_told_to_the_program_in_a_line_and_in_counters", || {
+    let name = "proxy::an_upstream_in_trouble_is_told_to_the_program_in_a_line_and_in_counters";
+    if !has_programs(name, &["curl"]) {
+        return;
+    }
+    with_tun(name, || {
         let closed =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("free").port();
         let silent = TcpListener::bind("127.0.0.1:0").expect("a listener");
@@ -272,7 +285,11 @@ fn an_upstream_in_trouble_is_told_to_the_program_in_a_line_and_in_counters() {
 
 #[test]
 fn the_loopback_is_closed_unless_it_is_asked_for_and_the_status_is_the_programs() {
-    with_tun("proxy::the_loopback_is_closed_unless_it_is_asked_for_and_the_status_is_the_programs", || {
+    let name = "proxy::the_loopback_is_closed_unless_it_is_asked_for_and_the_status_is_the_programs";
+    if !has_programs(name, &["curl"]) {
+        return;
+    }
+    with_tun(name, || {
         let web = http("mine\n");
         let curl = format!("curl -sS --noproxy '*' http://$ACKLINE_BASE:{web}/");
         let ended = run(&["proxy", "--", "sh", "-c", &curl]);
@@ -326,7 +343,11 @@ fn a_device_of_the_machine_is_served_until_a_signal_and_watched() {
 
 #[test]
 fn a_device_that_is_removed_ends_the_proxy_with_one_line() {
-    with_tun("proxy::a_device_that_is_removed_ends_the_proxy_with_one_line", || {
+    let name = "proxy::a_device_that_is_removed_ends_the_proxy_with_one_line";
+    if !has_programs(name, &["ip"]) {
+        return;
+    }
+    with_tun(name, || {
         let proxy = Running::start(&mut ackline(&["proxy", "--tun", "ack0", "--route", "192.0.2.0/24"]));
         // Its route is the last that the command gives it.
         let routes = || std::fs::read_to_string("/proc/thread-self/net/route").expect("proc");

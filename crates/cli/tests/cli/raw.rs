@@ -5,7 +5,7 @@ use crate::dev::{change, no_device, reach, send_nothing, start, with_ethernet};
 use crate::net::*;
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
 use ackline::runtime::netns::Namespace;
-use ackline::runtime::testing::skip;
+use ackline::runtime::testing::{has_programs, skip};
 use rustix::process::Signal;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -167,14 +167,17 @@ fn ports_are_reserved_meanwhile_and_free_afterwards() {
 
 #[test]
 fn a_command_that_is_killed_leaves_nothing() {
-    with_hosts("raw::a_command_that_is_killed_leaves_nothing", |near| {
+    let name = "raw::a_command_that_is_killed_leaves_nothing";
+    let has_nft = has_programs(&format!("{name}: the firewall's tables"), &["nft"]);
+    with_hosts(name, |near| {
         let child = start(near, &["recv", "--raw", "near0", "-l", ":5001"]);
         let mut stream = reach("10.9.0.2:5001");
         stream.write_all(b"x").expect("taken");
-        assert!(ruleset(near).is_none_or(|rules| rules.contains("ackline-raw-")), "no table while it runs");
+        assert!(!has_nft || ruleset(near).contains("ackline-raw-"), "no table while it runs");
         child.signal(Signal::KILL);
         drop(child.end());
-        if let Some(rules) = ruleset(near) {
+        if has_nft {
+            let rules = ruleset(near);
             assert!(!rules.contains("ackline"), "{rules}");
         }
         // The kernel is asked again: nothing keeps the segments from it any more.
@@ -187,27 +190,27 @@ fn a_command_that_is_killed_leaves_nothing() {
     });
 }
 
-/// The tables of the firewall; `None` without the program nft.
-fn ruleset(at: &Namespace) -> Option<String> {
-    let output = at.run(|| Command::new("nft").args(["list", "ruleset"]).output()).expect("inside").ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+/// The tables of the firewall.
+fn ruleset(at: &Namespace) -> String {
+    let output = at.run(|| Command::new("nft").args(["list", "ruleset"]).output()).expect("inside");
+    String::from_utf8_lossy(&output.expect("it runs").stdout).into_owned()
 }
 
 #[test]
 fn a_rule_by_hand_takes_the_place_of_the_table() {
     const NAME: &str = "raw::a_rule_by_hand_takes_the_place_of_the_table";
+    if !has_programs(NAME, &["nft"]) {
+        return;
+    }
     with_hosts(NAME, |near| {
         // Root without one of its capabilities.
         let limited = |args: &[&str]| {
             let mut command = Command::new("setpriv");
             command.arg("--bounding-set=-net_admin").arg(env!("CARGO_BIN_EXE_ackline")).args(args);
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            near.run(|| Running::try_start(&mut command)).expect("inside")
+            near.run(|| Running::start(&mut command)).expect("inside")
         };
-        let Some(child) = limited(&send_nothing(&["--raw", "near0"])) else {
-            return skip(NAME, &"there is no setpriv");
-        };
-        let ended = child.end();
+        let ended = limited(&send_nothing(&["--raw", "near0"])).end();
         if ended.stderr.starts_with("setpriv") {
             return skip(NAME, &ended.stderr);
         }
@@ -217,9 +220,6 @@ fn a_rule_by_hand_takes_the_place_of_the_table() {
         // What it says works.
         let (_, rest) = complaint.split_once("install the rule as root: ").expect("a command");
         let (command, options) = rest.split_once(" and add ").expect("options");
-        if ruleset(near).is_none() {
-            return skip(NAME, &"there is no nft");
-        }
         let made = near.run(|| Command::new("sh").args(["-c", command]).status()).expect("inside");
         assert!(made.is_ok_and(|status| status.success()), "{command}");
         let options: Vec<&str> = options.split(' ').collect();
@@ -228,7 +228,7 @@ fn a_rule_by_hand_takes_the_place_of_the_table() {
         let child = limited(&[&["send", "/dev/null", "--raw", "near0", &to], &options[..]].concat());
         let (stream, _) = accept(&listener);
         assert!(read_all(stream).expect("read to the end").is_empty());
-        succeeded(&child.expect("it started before").end());
+        succeeded(&child.end());
     });
 }
 
@@ -355,6 +355,9 @@ fn bench_takes_as_many_ports_as_it_has_streams() {
 #[test]
 fn a_stock_nc_is_a_peer_in_both_directions() {
     const NAME: &str = "raw::a_stock_nc_is_a_peer_in_both_directions";
+    if !has_programs(NAME, &["nc"]) {
+        return;
+    }
     with_hosts(NAME, |near| {
         let data = noise(1_000_001, 44);
         let (directory, path) = scratch("data");
@@ -362,8 +365,7 @@ fn a_stock_nc_is_a_peer_in_both_directions() {
         let copy = directory.path().join("copy");
         let file = std::fs::File::create(&copy).expect("made");
         let listening =
-            Running::try_start(Command::new("nc").args(["-l", "5001"]).stdin(Stdio::null()).stdout(file));
-        let Some(listening) = listening else { return skip(NAME, &"there is no nc") };
+            Running::start(Command::new("nc").args(["-l", "5001"]).stdin(Stdio::null()).stdout(file));
         let sent = until("a transfer", || {
             let ended = start(near, &["send", "--raw", "near0", text(&path), "10.9.0.1:5001"]).end();
             (ended.status == Some(0)).then_some(ended)

@@ -3,7 +3,7 @@
 use crate::common::{ackline, noise, run, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
-use ackline::runtime::testing::skip;
+use ackline::runtime::testing::has_programs;
 use std::io::Write as _;
 use std::process::Command;
 
@@ -13,14 +13,13 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Runs `ackline` with arguments in a terminal of 80 by 24 characters; `None` without tmux.
-    fn start(socket: &str, args: &[&str]) -> Option<Self> {
-        Command::new("tmux").arg("-V").output().ok()?;
+    /// Runs `ackline` with arguments in a terminal of 80 by 24 characters.
+    fn start(socket: &str, args: &[&str]) -> Self {
         let terminal = Self { socket: socket.to_owned() };
         let program = env!("CARGO_BIN_EXE_ackline");
         let start = ["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", program];
         terminal.tmux(&[&start, args].concat());
-        Some(terminal)
+        terminal
     }
 
     fn tmux(&self, args: &[&str]) -> String {
@@ -70,14 +69,15 @@ fn masked(screen: &str) -> Vec<String> {
 #[test]
 fn a_terminal_shows_connections_and_answers_keys() {
     let name = "top::a_terminal_shows_connections_and_answers_keys";
+    if !has_programs(name, &["tmux"]) {
+        return;
+    }
     with_tun(name, || {
         let (directory, path) = scratch("copy");
         let control = directory.path().join("c.sock");
         let tmux = directory.path().join("tmux");
         let at = ["--control", text(&control)];
-        let Some(terminal) = Terminal::start(text(&tmux), &[&["top", "-d", "0.2"], &at[..]].concat()) else {
-            return skip(name, &"no tmux");
-        };
+        let terminal = Terminal::start(text(&tmux), &[&["top", "-d", "0.2"], &at[..]].concat());
         terminal.shows("no stack has a control socket here; waiting for one");
         let child = receiver(&[&["-q", "-O", text(&path), "--cc", "reno"], &at[..]].concat());
         let mut stream = connect();
@@ -129,11 +129,12 @@ fn a_terminal_shows_connections_and_answers_keys() {
 #[test]
 fn it_ends_with_its_terminal() {
     let name = "top::it_ends_with_its_terminal";
+    if !has_programs(name, &["tmux"]) {
+        return;
+    }
     let (directory, _) = scratch("unused");
     let (control, tmux) = (directory.path().join("c.sock"), directory.path().join("tmux"));
-    let Some(terminal) = Terminal::start(text(&tmux), &["top", "--control", text(&control)]) else {
-        return skip(name, &"no tmux");
-    };
+    let terminal = Terminal::start(text(&tmux), &["top", "--control", text(&control)]);
     terminal.shows("no stack has a control socket here");
     let pid = terminal.tmux(&["list-panes", "-F", "#{pane_pid}"]);
     let program = std::path::Path::new("/proc").join(pid.trim()).join("exe");

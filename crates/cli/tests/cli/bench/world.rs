@@ -5,7 +5,7 @@ use ackline::runtime::Error;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
 use ackline::runtime::netns::Namespace;
-use ackline::runtime::testing::{isolated, skip};
+use ackline::runtime::testing::{has_programs, isolated};
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{Command, Stdio};
@@ -37,8 +37,8 @@ pub(crate) struct World {
 
 /// Runs a test's `body` in a world of its own; it is skipped if that or iperf3 cannot be had.
 pub(crate) fn with(name: &str, link: Link, body: impl FnOnce(&World) + Send) {
-    if let Err(error) = Command::new("iperf3").arg("--version").stdout(Stdio::null()).status() {
-        return skip(name, &format_args!("iperf3 (apt-get install iperf3): {error}"));
+    if !has_programs(name, &["iperf3"]) {
+        return;
     }
     isolated(name, || {
         body(&World::new(link)?);
