@@ -8,7 +8,9 @@ use ackline::core::policy::spec::PolicyKind;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 const MANIFEST: &str = include_str!("../templates/Cargo.toml.txt");
+const README: &str = include_str!("../templates/README.md.txt");
 const MAIN: &str = include_str!("../templates/main.rs");
 
 impl NewKind {
@@ -57,15 +59,19 @@ pub(crate) fn run(args: &NewArgs, registry: &Registry) -> Result<(), Failure> {
     let files = [
         ("Cargo.toml", fill(MANIFEST)),
         (".gitignore", "/target\n".to_owned()),
+        ("README.md", fill(README)),
         ("src/main.rs", fill(MAIN)),
         ("src/policy.rs", fill(args.kind.template())),
     ];
     let folder = here.join(name);
     write(&folder, &files)?;
     output::say(&format!(
-        "wrote {name}/: the policy is src/policy.rs\n  cd {name}\n  cargo test\n  cargo run -- list {keyword}\n  cargo run -- demo --{keyword} {name}",
+        "wrote {name}/: the policy is src/policy.rs\n  cd {name}\n  cargo test\n  cargo run -- list {keyword}\n  cargo run --release -- demo --{keyword} {name}",
         keyword = kind.keyword()
     ));
+    if checkout.is_none() {
+        output::say(&format!("it depends on {REPOSITORY}; --path DIR makes it depend on a checkout"));
+    }
     Ok(())
 }
 
@@ -81,11 +87,11 @@ fn check_name(name: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Where `ackline` and `ackline-cli` come from: a checkout, or the versions of this program.
+/// Where `ackline` and `ackline-cli` come from: a checkout, or the repository. No registry has them.
 fn dependency(checkout: Option<&Path>, inside: &str) -> String {
     match checkout {
         Some(folder) => format!("path = {:?}", folder.join(inside).to_string_lossy().trim_end_matches('/')),
-        None => format!("version = {:?}", env!("CARGO_PKG_VERSION")),
+        None => format!("git = {REPOSITORY:?}"),
     }
 }
 

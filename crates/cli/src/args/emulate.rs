@@ -193,8 +193,8 @@ const EXAMPLES: &str = "\
 Examples:
   ackline emulate --rate 5mbit --delay 30ms --loss 0.5% -- curl -o /dev/null http://192.0.2.7/
   ackline emulate --rate 10mbit --up rate=1mbit --delay 20ms --queue codel -- bash
-  ackline emulate fairness.toml --set node.server.world=kernel --out live
-  ackline emulate fairness.toml --set node.server.world=kernel --both
+  ackline emulate fairness.toml --set node.sender.world=kernel --out live
+  ackline emulate fairness.toml --set node.sender.world=kernel --both
   ackline emulate --trace lte.up --down trace=lte.down -- ./client
   ackline emulate --scenario fairness.toml --set conn.cc=cubic --at sender-1 --exit receiver-1 -- ./client
 

@@ -819,7 +819,7 @@ pub(crate) enum ListKind {
 /// Create a crate with a policy of your own
 ///
 /// The crate is a complete ackline command with one more policy. It compiles and passes its tests as it is. It depends on the
-/// checkout of ackline that contains the current folder, or else on the published version.
+/// checkout of ackline that --path names or that contains the current folder, or else on ackline's repository.
 #[derive(Args)]
 #[command(after_long_help = NEW_EXAMPLES)]
 pub(crate) struct NewArgs {
@@ -834,7 +834,7 @@ pub(crate) struct NewArgs {
 
 const NEW_EXAMPLES: &str = "\
 Examples:
-  ackline new cc gentle              then:  cd gentle; cargo test; cargo run -- demo --cc gentle
+  ackline new cc gentle              then:  cd gentle; cargo test; cargo run --release -- demo --cc gentle
   ackline new sched mine --path ~/src/ackline";
 
 /// What a new policy decides.

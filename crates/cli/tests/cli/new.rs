@@ -19,8 +19,15 @@ fn a_crate_is_written_for_each_kind() {
         assert!(said.contains(&format!("cargo run -- list {kind}")), "{said}");
         let read = |file: &str| fs::read_to_string(folder.path().join(&name).join(file)).expect(file);
         let manifest = read("Cargo.toml");
-        let version = format!("ackline = {{ version = {:?} }}", env!("CARGO_PKG_VERSION"));
-        assert!(manifest.contains(&format!("name = {name:?}")) && manifest.contains(&version), "{manifest}");
+        // There is no checkout around it, and no registry has the crates.
+        let repository = env!("CARGO_PKG_REPOSITORY");
+        for dependency in ["ackline", "ackline-cli"] {
+            assert!(manifest.contains(&format!("{dependency} = {{ git = {repository:?} }}")), "{manifest}");
+        }
+        assert!(manifest.contains(&format!("name = {name:?}")), "{manifest}");
+        assert!(said.contains(repository) && said.contains("--path"), "{said}");
+        let demo = format!("cargo run --release -- demo --{kind} {name}");
+        assert!(said.contains(&demo) && read("README.md").contains(&demo), "{said}");
         assert!(read("src/main.rs").contains(&format!(".with_{kind}(policy::ENTRY)")));
         let policy = read("src/policy.rs");
         assert!(policy.contains(&format!("Entry::new({name:?}")) && !policy.contains("{{"), "{policy}");
