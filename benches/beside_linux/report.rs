@@ -122,10 +122,15 @@ fn of_axis(results: &Results, axis: Axis) -> String {
     }
     let mut commands = String::new();
     for cell in &cells {
-        let set: String = cell.changes().iter().map(|set| format!(" --set '{set}'")).collect();
-        let _ = writeln!(commands, "ackline emulate benches/beside_linux/path.toml{set}");
+        let set: Vec<String> = cell.changes().iter().map(|set| format!("--set '{set}'")).collect();
+        let set = if set.is_empty() { "(as the file has it)".to_owned() } else { set.join(" ") };
+        let _ = writeln!(commands, "{set}");
     }
-    let _ = write!(text, "<details>\n<summary>The paths</summary>\n\n```sh\n{commands}```\n\n</details>\n");
+    let _ = write!(
+        text,
+        "<details>\n<summary>The paths</summary>\n\nWhat `ackline emulate benches/beside_linux/path.toml` is given:\n\n\
+         ```text\n{commands}```\n\n</details>\n"
+    );
     text
 }
 
