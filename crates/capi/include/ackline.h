@@ -247,7 +247,7 @@ extern "C" {
 // Reads `10.0.0.2:80` or `[fd00::2]:80`. Returns 0, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
 //
 // # Safety
-// `from` is null or a string that ends with a zero.
+// `from` is null or a string that ends with a zero; `address` is null or has room for an address.
 int32_t ackline_address_parse(const char *from,
                               struct ackline_address *address);
 
@@ -255,7 +255,7 @@ int32_t ackline_address_parse(const char *from,
 // or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
 //
 // # Safety
-// `to` is null or has room for `len` bytes.
+// `address` is null or an address; `to` is null or has room for `len` bytes.
 int32_t ackline_address_format(const struct ackline_address *address,
                                char *to,
                                size_t len);
@@ -271,7 +271,7 @@ const char *ackline_last_error(void);
 // that was compiled for a smaller struct gets the fields that it has. Returns 0, or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`.
 //
 // # Safety
-// `info` is null or has room for `size` bytes.
+// `info` is null or has room for `size` bytes, if that is a size that a struct can have.
 int32_t ackline_tcp_get_info(const struct ackline_stack *stack,
                              ackline_socket socket,
                              struct ackline_tcp_info *info,
@@ -291,7 +291,8 @@ int32_t ackline_tcp_get_info(const struct ackline_stack *stack,
 // Returns 0 and the stack, which `ackline_stack_free` frees; or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`, `ACKLINE_EIO`.
 //
 // # Safety
-// `options` is null or a string that ends with a zero, `seed` null or 32 bytes; `transmit` may be called as `ackline_transmit` says.
+// `options` is null or a string that ends with a zero, `seed` null or 32 bytes; `stack` is null or has room for a pointer; `transmit` may be called
+// as `ackline_transmit` says.
 int32_t ackline_stack_new(const char *options,
                           ackline_transmit transmit,
                           void *user,
@@ -324,6 +325,9 @@ int32_t ackline_stack_input(const struct ackline_stack *stack,
 //
 // Returns 0; or 1 if the callback had no room: call again when it has, or at the deadline, which is at most 10 ms away then; or
 // `ACKLINE_EINVAL`.
+//
+// # Safety
+// `deadline` is null or has room for a time.
 int32_t ackline_stack_poll(const struct ackline_stack *stack,
                            uint64_t now,
                            uint64_t *deadline);
@@ -348,7 +352,7 @@ int64_t ackline_stack_connections(const struct ackline_stack *stack);
 // The value of a counter, such as `TcpExtListenOverflows`. Returns 0, or `ACKLINE_EINVAL` for an unknown name, `ACKLINE_EFAULT`.
 //
 // # Safety
-// `name` is null or a string that ends with a zero.
+// `name` is null or a string that ends with a zero; `value` is null or has room for a number.
 int32_t ackline_stack_counter(const struct ackline_stack *stack,
                               const char *name,
                               uint64_t *value);
@@ -370,7 +374,7 @@ int32_t ackline_counter_name(size_t index,
 // Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`, `ACKLINE_EFAULT`.
 //
 // # Safety
-// `options` is null or a string that ends with a zero.
+// `on` is null or an address; `options` is null or a string that ends with a zero; `socket` is null or has room for a socket.
 int32_t ackline_tcp_listen(const struct ackline_stack *stack,
                            const struct ackline_address *on,
                            const char *options,
@@ -382,6 +386,9 @@ int32_t ackline_tcp_listen(const struct ackline_stack *stack,
 // is none, and `ACKLINE_READABLE` tells of the next; or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`, `ACKLINE_EFAULT`.
 //
 // The socket can be written to at once. If there is something to read already, an event tells.
+//
+// # Safety
+// `socket` is null or has room for a socket, `peer` is null or has room for an address.
 int32_t ackline_tcp_accept(const struct ackline_stack *stack,
                            ackline_socket listener,
                            ackline_socket *socket,
@@ -410,7 +417,7 @@ int32_t ackline_tcp_refuse(const struct ackline_stack *stack,
 // `ACKLINE_EFAULT`.
 //
 // # Safety
-// `options` is null or a string that ends with a zero.
+// `peer` and `local` are null or addresses; `options` is null or a string that ends with a zero; `socket` is null or has room for a socket.
 int32_t ackline_tcp_connect(const struct ackline_stack *stack,
                             const struct ackline_address *peer,
                             const struct ackline_address *local,
@@ -479,6 +486,9 @@ int32_t ackline_tcp_is_flushed(const struct ackline_stack *stack,
 
 // The addresses of a socket of any kind. `local` and `remote` may be null. What a socket does not have, such as the remote address of a listener, is
 // 0.0.0.0:0. Returns 0, or a negative code.
+//
+// # Safety
+// `local` and `remote` are null or have room for an address.
 int32_t ackline_socket_addresses(const struct ackline_stack *stack,
                                  ackline_socket socket,
                                  struct ackline_address *local,
@@ -496,12 +506,18 @@ int32_t ackline_socket_close(const struct ackline_stack *stack,
 
 // Opens a UDP socket. An unspecified address means all addresses of its family, port 0 a free port. Returns 0 and the socket, or
 // `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`, `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+//
+// # Safety
+// `local` is null or an address; `socket` is null or has room for a socket.
 int32_t ackline_udp_bind(const struct ackline_stack *stack,
                          const struct ackline_address *local,
                          uint64_t now,
                          ackline_socket *socket);
 
 // Connects a UDP socket: it sends to `peer`, receives from nobody else, and is told ICMP errors. Returns 0, or a negative code.
+//
+// # Safety
+// `peer` is null or an address.
 int32_t ackline_udp_connect(const struct ackline_stack *stack,
                             ackline_socket socket,
                             const struct ackline_address *peer,
@@ -512,7 +528,7 @@ int32_t ackline_udp_connect(const struct ackline_stack *stack,
 // than the path carries; or the code of an ICMP error about an earlier one, such as `ACKLINE_ECONNREFUSED`.
 //
 // # Safety
-// `data` is null or has `len` bytes.
+// `data` is null or has `len` bytes; `to` is null or an address.
 int64_t ackline_udp_send(const struct ackline_stack *stack,
                          ackline_socket socket,
                          const uint8_t *data,
@@ -525,7 +541,7 @@ int64_t ackline_udp_send(const struct ackline_stack *stack,
 // bytes: then it waits for a call with more room, of which 65,535 bytes are always enough.
 //
 // # Safety
-// `data` is null or has room for `len` bytes.
+// `data` is null or has room for `len` bytes; `from` and `to` are null or have room for an address.
 int64_t ackline_udp_receive(const struct ackline_stack *stack,
                             ackline_socket socket,
                             uint8_t *data,

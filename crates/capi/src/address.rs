@@ -1,9 +1,8 @@
 //! Addresses: one struct for both families, and their text.
 
-use crate::boundary::{given, guard, text, write_text};
+use crate::boundary::{Out, given, guard, text, value, write_text};
 use crate::error::Failure;
 use std::ffi::c_char;
-use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Bytes that the text of any address fits, with the zero at its end.
@@ -49,16 +48,14 @@ impl From<SocketAddr> for ackline_address {
 /// Reads `10.0.0.2:80` or `[fd00::2]:80`. Returns 0, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `from` is null or a string that ends with a zero.
+/// `from` is null or a string that ends with a zero; `address` is null or has room for an address.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ackline_address_parse(
-    from: *const c_char,
-    address: Option<&mut MaybeUninit<ackline_address>>,
-) -> i32 {
+pub unsafe extern "C" fn ackline_address_parse(from: *const c_char, address: *mut ackline_address) -> i32 {
     guard(|| {
         // SAFETY: the caller's promise.
         let from = given(unsafe { text(from, "text") }?, "text")?;
-        let address = given(address, "address")?;
+        // SAFETY: the caller's promise.
+        let address = given(unsafe { Out::new(address) }, "address")?;
         let parsed: SocketAddr = from.parse().map_err(|_| {
             Failure::invalid(format!("{from:?} is no address and port, such as 10.0.0.2:80 or [fd00::2]:80"))
         })?;
@@ -71,15 +68,16 @@ pub unsafe extern "C" fn ackline_address_parse(
 /// or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `to` is null or has room for `len` bytes.
+/// `address` is null or an address; `to` is null or has room for `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_address_format(
-    address: Option<&ackline_address>,
+    address: *const ackline_address,
     to: *mut c_char,
     len: usize,
 ) -> i32 {
     guard(|| {
-        let written = given(address, "address")?.read()?.to_string();
+        // SAFETY: the caller's promise.
+        let written = given(unsafe { value(address) }, "address")?.read()?.to_string();
         // SAFETY: the caller's promise.
         unsafe { write_text(&written, to, len) }
     })

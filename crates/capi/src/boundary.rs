@@ -1,7 +1,8 @@
 //! What crosses the boundary between C and Rust: panics, pointers, the callback.
 //!
-//! Arguments that are a pointer to one value are references in an `Option` (the same in C, with null as `None`); values that C gets are
-//! `MaybeUninit`, because C need not have set them. What remains for this file is text, arrays and the callback.
+//! The stack is a reference in an `Option` (the same in C, with null as `None`): what is behind it is shared, and locked. Every other pointer is
+//! raw, and used for one read or one write. Two of them may be the same place, or be inside the buffer of a call: a reference to what a second
+//! pointer writes would be undefined behaviour, whoever reads it.
 
 use crate::error::{ACKLINE_EFAULT, ACKLINE_ENOTRECOVERABLE, Failure};
 use crate::stack::ackline_transmit;
@@ -9,7 +10,8 @@ use std::any::Any;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::{iter, ptr, slice};
+use std::ptr::NonNull;
+use std::{ptr, slice};
 
 /// Runs the body of a function that C calls.
 pub(crate) fn guard<N: From<i32>>(body: impl FnOnce() -> Result<N, Failure>) -> N {
@@ -36,6 +38,34 @@ pub(crate) fn given<T>(argument: Option<T>, what: &str) -> Result<T, Failure> {
 
 fn null(what: &str) -> Failure {
     Failure::new(ACKLINE_EFAULT, format!("{what} is a null pointer"))
+}
+
+/// A copy of the value at `from`; `None` if it is null.
+///
+/// # Safety
+/// `from` is null, or points to a value.
+pub(crate) unsafe fn value<T: Copy>(from: *const T) -> Option<T> {
+    // SAFETY: it is not null; the rest is the caller's promise.
+    (!from.is_null()).then(|| unsafe { from.read() })
+}
+
+/// Where C wants a value.
+#[derive(Debug)]
+pub(crate) struct Out<T>(NonNull<T>);
+
+impl<T> Out<T> {
+    /// `None` if `to` is null.
+    ///
+    /// # Safety
+    /// `to` is null, or has room for a value for as long as the result exists.
+    pub(crate) unsafe fn new(to: *mut T) -> Option<Self> {
+        NonNull::new(to).map(Self)
+    }
+
+    pub(crate) fn write(self, value: T) {
+        // SAFETY: `new`'s promise.
+        unsafe { self.0.write(value) }
+    }
 }
 
 /// The text at `text`; `None` if it is null.
@@ -86,12 +116,13 @@ pub(crate) unsafe fn room<'a, T>(
 /// # Safety
 /// `to` is null, or has room for `len` bytes.
 pub(crate) unsafe fn write_text(from: &str, to: *mut c_char, len: usize) -> Result<i32, Failure> {
-    // SAFETY: the caller's promise.
-    let to = unsafe { room(to.cast::<u8>(), len, "the text") }?;
     let needed = from.len() + 1;
+    check::<c_char>(to.is_null(), len, "the text")?;
     if needed > len {
         return Err(Failure::invalid(format!("the text has {needed} bytes, and there is room for {len}")));
     }
+    // SAFETY: there is room for `needed` bytes, says the caller.
+    let to = unsafe { room(to.cast::<u8>(), needed, "the text") }?;
     let copied = copy(from.as_bytes(), to);
     if let Some(end) = to.get_mut(copied) {
         end.write(0);
@@ -102,18 +133,17 @@ pub(crate) unsafe fn write_text(from: &str, to: *mut c_char, len: usize) -> Resu
 /// Copies as much of a struct as a caller has who knows `size` bytes of it. What it knows beyond is zero.
 ///
 /// # Safety
-/// `to` is null, or has room for `size` bytes.
+/// `to` is null, or has room for `size` bytes if that is a size that a struct can have.
 pub(crate) unsafe fn prefix<T: Copy>(from: &T, to: *mut T, size: usize) -> Result<(), Failure> {
-    // SAFETY: the caller's promise, and any struct is bytes.
-    let to = unsafe { room(to.cast::<u8>(), size, "the struct") }?;
-    if to.is_empty() || size > LARGEST_STRUCT {
+    if size == 0 || size > LARGEST_STRUCT {
         return Err(Failure::invalid(format!("a struct cannot have {size} bytes; pass its sizeof")));
     }
-    // SAFETY: these are the bytes of `from`; those that are padding are copied without being looked at.
-    let from =
-        unsafe { slice::from_raw_parts(ptr::from_ref(from).cast::<MaybeUninit<u8>>(), size_of::<T>()) };
-    let known = from.iter().copied().chain(iter::repeat(MaybeUninit::new(0)));
-    to.iter_mut().zip(known).for_each(|(to, from)| *to = from);
+    check::<u8>(to.is_null(), size, "the struct")?;
+    let known = size.min(size_of::<T>());
+    // SAFETY: `from` has as many bytes, and `to` has room for them, says the caller. `from` is ours, so they do not overlap.
+    unsafe { ptr::copy_nonoverlapping(ptr::from_ref(from).cast::<u8>(), to.cast::<u8>(), known) };
+    // SAFETY: these are the bytes from there to `size`.
+    unsafe { to.cast::<u8>().add(known).write_bytes(0, size - known) };
     Ok(())
 }
 

@@ -169,7 +169,7 @@ fn name(text: &str) -> [c_char; 32] {
 /// that was compiled for a smaller struct gets the fields that it has. Returns 0, or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`.
 ///
 /// # Safety
-/// `info` is null or has room for `size` bytes.
+/// `info` is null or has room for `size` bytes, if that is a size that a struct can have.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_tcp_get_info(
     stack: Option<&ackline_stack>,

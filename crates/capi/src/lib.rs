@@ -26,5 +26,7 @@ pub mod info;
 mod sockets;
 pub mod stack;
 pub mod tcp;
+#[cfg(test)]
+mod tests;
 pub mod udp;
 mod wake;

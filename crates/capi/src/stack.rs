@@ -1,11 +1,10 @@
 //! A stack: packets and time in, packets and events out.
 
-use crate::boundary::{Transmitter, given, guard, items, room, text, write_text};
+use crate::boundary::{Out, Transmitter, given, guard, items, room, text, write_text};
 use crate::error::{ACKLINE_EBUSY, ACKLINE_ENOTRECOVERABLE, Failure};
 use crate::host::Host;
 use ackline_tcp_core::counters::Counters;
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::MaybeUninit;
 use std::sync::{Mutex, TryLockError};
 
 /// A socket of a stack: a connection, a listener, or one for UDP. Handles are never used again within a stack; 0 is none.
@@ -78,14 +77,15 @@ pub(crate) fn with<N: From<i32>>(
 /// Returns 0 and the stack, which `ackline_stack_free` frees; or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`, `ACKLINE_EIO`.
 ///
 /// # Safety
-/// `options` is null or a string that ends with a zero, `seed` null or 32 bytes; `transmit` may be called as `ackline_transmit` says.
+/// `options` is null or a string that ends with a zero, `seed` null or 32 bytes; `stack` is null or has room for a pointer; `transmit` may be called
+/// as `ackline_transmit` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_stack_new(
     options: *const c_char,
     transmit: ackline_transmit,
     user: *mut c_void,
     seed: *const u8,
-    stack: Option<&mut MaybeUninit<*mut ackline_stack>>,
+    stack: *mut *mut ackline_stack,
 ) -> i32 {
     guard(|| {
         // SAFETY: the caller's promise.
@@ -99,7 +99,8 @@ pub unsafe extern "C" fn ackline_stack_new(
             let given = unsafe { items(seed, 32, "seed") }?;
             given.first_chunk().copied()
         };
-        let stack = given(stack, "stack")?;
+        // SAFETY: the caller's promise.
+        let stack = given(unsafe { Out::new(stack) }, "stack")?;
         let host = Host::new(options, transmitter, seed)?;
         stack.write(Box::into_raw(Box::new(ackline_stack(Mutex::new(host)))));
         Ok(0)
@@ -155,15 +156,19 @@ pub unsafe extern "C" fn ackline_stack_input(
 ///
 /// Returns 0; or 1 if the callback had no room: call again when it has, or at the deadline, which is at most 10 ms away then; or
 /// `ACKLINE_EINVAL`.
+///
+/// # Safety
+/// `deadline` is null or has room for a time.
 #[unsafe(no_mangle)]
-pub extern "C" fn ackline_stack_poll(
+pub unsafe extern "C" fn ackline_stack_poll(
     stack: Option<&ackline_stack>,
     now: u64,
-    deadline: Option<&mut MaybeUninit<u64>>,
+    deadline: *mut u64,
 ) -> i32 {
     with(stack, |host| {
         let (next, blocked) = host.poll(now)?;
-        if let Some(deadline) = deadline {
+        // SAFETY: the caller's promise.
+        if let Some(deadline) = unsafe { Out::new(deadline) } {
             deadline.write(next);
         }
         Ok(blocked.into())
@@ -216,17 +221,18 @@ pub extern "C" fn ackline_stack_connections(stack: Option<&ackline_stack>) -> i6
 /// The value of a counter, such as `TcpExtListenOverflows`. Returns 0, or `ACKLINE_EINVAL` for an unknown name, `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `name` is null or a string that ends with a zero.
+/// `name` is null or a string that ends with a zero; `value` is null or has room for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_stack_counter(
     stack: Option<&ackline_stack>,
     name: *const c_char,
-    value: Option<&mut MaybeUninit<u64>>,
+    value: *mut u64,
 ) -> i32 {
     with(stack, |host| {
         // SAFETY: the caller's promise.
         let name = given(unsafe { text(name, "name") }?, "name")?;
-        given(value, "value")?.write(host.counter(name)?);
+        // SAFETY: the caller's promise.
+        given(unsafe { Out::new(value) }, "value")?.write(host.counter(name)?);
         Ok(0)
     })
 }
@@ -258,22 +264,16 @@ mod tests {
 
     #[test]
     fn a_stack_with_a_bug_says_so_and_can_be_freed() {
-        let mut made = MaybeUninit::new(ptr::null_mut());
+        let mut stack = ptr::null_mut();
         let options = c"addresses=10.0.0.2";
         // SAFETY: all of it is valid, and the stack is freed once.
         unsafe {
-            let code = ackline_stack_new(
-                options.as_ptr(),
-                Some(lose),
-                ptr::null_mut(),
-                ptr::null(),
-                Some(&mut made),
-            );
+            let code =
+                ackline_stack_new(options.as_ptr(), Some(lose), ptr::null_mut(), ptr::null(), &raw mut stack);
             assert_eq!(code, 0);
-            let stack = made.assume_init();
-            assert_eq!(ackline_stack_poll(stack.as_ref(), 1, None), 0);
+            assert_eq!(ackline_stack_poll(stack.as_ref(), 1, ptr::null_mut()), 0);
             assert_eq!(with::<i32>(stack.as_ref(), |_| panic!("a bug")), ACKLINE_ENOTRECOVERABLE);
-            assert_eq!(ackline_stack_poll(stack.as_ref(), 2, None), ACKLINE_ENOTRECOVERABLE);
+            assert_eq!(ackline_stack_poll(stack.as_ref(), 2, ptr::null_mut()), ACKLINE_ENOTRECOVERABLE);
             assert_eq!(ackline_stack_free(stack), 0);
         }
     }

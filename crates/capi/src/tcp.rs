@@ -1,13 +1,12 @@
 //! Listeners and connections.
 
 use crate::address::ackline_address;
-use crate::boundary::{given, items, room, text};
+use crate::boundary::{Out, given, items, room, text, value};
 use crate::error::Failure;
 use crate::stack::{ackline_socket, ackline_stack, with};
 use ackline_tcp_core::endpoint::Refusal;
 use ackline_tcp_core::{ListenOn, Target};
 use std::ffi::c_char;
-use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 
 /// For `ackline_tcp_listen`: nothing is answered before the program has decided. Each SYN is a socket that
@@ -29,24 +28,26 @@ pub const ACKLINE_REFUSE_UNREACHABLE: i32 = 2;
 /// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`, `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `options` is null or a string that ends with a zero.
+/// `on` is null or an address; `options` is null or a string that ends with a zero; `socket` is null or has room for a socket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_tcp_listen(
     stack: Option<&ackline_stack>,
-    on: Option<&ackline_address>,
+    on: *const ackline_address,
     options: *const c_char,
     flags: u32,
     now: u64,
-    socket: Option<&mut MaybeUninit<ackline_socket>>,
+    socket: *mut ackline_socket,
 ) -> i32 {
     with(stack, |host| {
-        let socket = given(socket, "socket")?;
+        // SAFETY: the caller's promise.
+        let socket = given(unsafe { Out::new(socket) }, "socket")?;
         if flags & !ACKLINE_HOLD_SYNS != 0 {
             return Err(Failure::invalid(format!("there is no flag {flags:#x}")));
         }
         // SAFETY: the caller's promise.
         let options = unsafe { text(options, "options") }?;
-        let on = place(given(on, "on")?.read()?);
+        // SAFETY: the caller's promise.
+        let on = place(given(unsafe { value(on) }, "on")?.read()?);
         socket.write(host.listen(on, options, flags & ACKLINE_HOLD_SYNS != 0, now)?);
         Ok(0)
     })
@@ -64,18 +65,23 @@ fn place(address: SocketAddr) -> ListenOn {
 /// is none, and `ACKLINE_READABLE` tells of the next; or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`, `ACKLINE_EFAULT`.
 ///
 /// The socket can be written to at once. If there is something to read already, an event tells.
+///
+/// # Safety
+/// `socket` is null or has room for a socket, `peer` is null or has room for an address.
 #[unsafe(no_mangle)]
-pub extern "C" fn ackline_tcp_accept(
+pub unsafe extern "C" fn ackline_tcp_accept(
     stack: Option<&ackline_stack>,
     listener: ackline_socket,
-    socket: Option<&mut MaybeUninit<ackline_socket>>,
-    peer: Option<&mut MaybeUninit<ackline_address>>,
+    socket: *mut ackline_socket,
+    peer: *mut ackline_address,
 ) -> i32 {
     with(stack, |host| {
-        let socket = given(socket, "socket")?;
+        // SAFETY: the caller's promise.
+        let socket = given(unsafe { Out::new(socket) }, "socket")?;
         let (accepted, address) = host.accept(listener)?;
         socket.write(accepted);
-        if let Some(peer) = peer {
+        // SAFETY: the caller's promise.
+        if let Some(peer) = unsafe { Out::new(peer) } {
             peer.write(address.into());
         }
         Ok(0)
@@ -119,20 +125,23 @@ pub extern "C" fn ackline_tcp_refuse(
 /// `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `options` is null or a string that ends with a zero.
+/// `peer` and `local` are null or addresses; `options` is null or a string that ends with a zero; `socket` is null or has room for a socket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_tcp_connect(
     stack: Option<&ackline_stack>,
-    peer: Option<&ackline_address>,
-    local: Option<&ackline_address>,
+    peer: *const ackline_address,
+    local: *const ackline_address,
     options: *const c_char,
     now: u64,
-    socket: Option<&mut MaybeUninit<ackline_socket>>,
+    socket: *mut ackline_socket,
 ) -> i32 {
     with(stack, |host| {
-        let socket = given(socket, "socket")?;
+        // SAFETY: the caller's promise.
+        let socket = given(unsafe { Out::new(socket) }, "socket")?;
         // SAFETY: the caller's promise.
         let options = unsafe { text(options, "options") }?;
+        // SAFETY: the caller's promise.
+        let (peer, local) = unsafe { (value(peer), value(local)) };
         let mut target = Target::new(given(peer, "peer")?.read()?);
         if let Some(local) = local {
             let local = local.read()?;
@@ -242,20 +251,24 @@ pub extern "C" fn ackline_tcp_is_flushed(stack: Option<&ackline_stack>, socket: 
 
 /// The addresses of a socket of any kind. `local` and `remote` may be null. What a socket does not have, such as the remote address of a listener, is
 /// 0.0.0.0:0. Returns 0, or a negative code.
+///
+/// # Safety
+/// `local` and `remote` are null or have room for an address.
 #[unsafe(no_mangle)]
-pub extern "C" fn ackline_socket_addresses(
+pub unsafe extern "C" fn ackline_socket_addresses(
     stack: Option<&ackline_stack>,
     socket: ackline_socket,
-    local: Option<&mut MaybeUninit<ackline_address>>,
-    remote: Option<&mut MaybeUninit<ackline_address>>,
+    local: *mut ackline_address,
+    remote: *mut ackline_address,
 ) -> i32 {
     with(stack, |host| {
         let (here, there) = host.addresses(socket)?;
-        if let Some(local) = local {
-            local.write(here.into());
-        }
-        if let Some(remote) = remote {
-            remote.write(there.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))).into());
+        let there = there.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+        for (to, address) in [(local, here), (remote, there)] {
+            // SAFETY: the caller's promise.
+            if let Some(to) = unsafe { Out::new(to) } {
+                to.write(address.into());
+            }
         }
         Ok(0)
     })
