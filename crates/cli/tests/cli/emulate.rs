@@ -3,6 +3,7 @@
 use crate::common::{Ended, Running, ackline, names, run, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
+use ackline::runtime::testing::has_programs;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
@@ -466,7 +467,11 @@ app = [
 
 #[test]
 fn a_program_is_behind_the_network_of_a_scenario() {
-    with_tun("emulate::a_program_is_behind_the_network_of_a_scenario", || {
+    let name = "emulate::a_program_is_behind_the_network_of_a_scenario";
+    if !has_programs(name, &["ip"]) {
+        return;
+    }
+    with_tun(name, || {
         const ANSWER: &[u8] = &[b'x'; 50_000];
         let (directory, file) = scratch("scenario.toml");
         std::fs::write(&file, SCENARIO).expect("ours");
