@@ -20,6 +20,8 @@ use crate::units::Window;
 pub(crate) struct RtoHost {
     /// Consecutive expiries without a cumulative ACK.
     pub(crate) expiries: u32,
+    /// Of these, consecutive ones without any [answer](Self::on_answer).
+    pub(crate) unanswered: u32,
     /// Consecutive expiries without a decision.
     undecided: u32,
     /// The conventional response is in charge until the recovery point is acknowledged.
@@ -39,6 +41,7 @@ impl Default for RtoHost {
     fn default() -> Self {
         Self {
             expiries: 0,
+            unanswered: 0,
             undecided: 0,
             takeover: false,
             told: false,
@@ -83,6 +86,7 @@ impl RtoHost {
     /// The timer fired.
     pub(crate) fn on_expiry(&mut self) {
         self.expiries = self.expiries.saturating_add(1);
+        self.unanswered = self.unanswered.saturating_add(1);
         self.takeover = false;
         self.gate = RtoGate::ByCc;
     }
@@ -121,9 +125,15 @@ impl RtoHost {
         self.undecided = 0;
     }
 
+    /// The peer has answered what the timer sent, without taking it.
+    pub(crate) const fn on_answer(&mut self) {
+        self.unanswered = 0;
+    }
+
     /// SND.UNA advanced; `probing`: the response still waits for evidence.
     pub(crate) fn on_progress(&mut self, probing: bool) {
         self.expiries = 0;
+        self.unanswered = 0;
         self.told = false;
         if !probing && self.gate == RtoGate::ByCc {
             self.undecided = 0;

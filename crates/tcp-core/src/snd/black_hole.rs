@@ -5,15 +5,19 @@
 //! segment size stays. What arrives then decides:
 //!
 //! ```text
-//!   3rd expiry: head cut to base_mss ──► nothing arrives: cut it in half at each expiry, down to mtu_probe_floor
+//!   3rd silent expiry: head cut to base_mss ──► nothing arrives: cut it in half at each expiry, down to mtu_probe_floor
 //!                     │
 //!                     └─ it arrives: go on with full segments ──┬─ one arrives: it was an outage
 //!                                                               └─ a timeout: the segment size falls
 //! ```
 //!
+//! An expiry is silent if nothing answers what it sent. A peer that has taken back its window drops the head as one that
+//! it cannot take, and says so with an ACK (RFC 9293, section 3.10.7.4): then packets arrive, whatever their size.
+//!
 //! A connection thus pays for a black hole with one timeout more, and an outage never costs it its segment size.
 //! The size falls to the base first, and only if that is not enough to what has arrived.
 
+use super::AckSegment;
 use super::flight::Flight;
 use super::path_mtu::{PathMtu, base_smss};
 use super::stream::Stream;
@@ -21,7 +25,7 @@ use crate::config::{ConnConfig, PathMtuProbing};
 use crate::scoreboard::AckCx;
 use alloc::boxed::Box;
 
-/// Expiries without progress from which on smaller segments are tried: the threshold R1 of RFC 9293, section 3.8.3, which is
+/// Silent expiries from which on smaller segments are tried: the threshold R1 of RFC 9293, section 3.8.3, which is
 /// at least 3 (Linux, `tcp_retries1`).
 const R1: u32 = 3;
 
@@ -31,17 +35,16 @@ pub(super) fn step_down(head: u32, known: u32, base: u32) -> u32 {
 }
 
 impl Flight {
-    /// The retransmission timer has fired, as often as [`RtoHost::expiries`](crate::recovery::rto_host::RtoHost::expiries)
-    /// says: what it sends may have to be smaller.
+    /// The retransmission timer has fired, and so many times in a row that nothing
+    /// [answered](crate::recovery::rto_host::RtoHost::unanswered): what it sends may have to be smaller.
     pub(super) fn suspect_black_hole(&mut self, snd: &mut Stream, config: &ConnConfig) {
-        if config.path_mtu_probing == PathMtuProbing::Off || self.rto.expiries < R1 {
+        if config.path_mtu_probing == PathMtuProbing::Off || self.rto.unanswered < R1 {
             return;
         }
         let full = snd.smss();
         let base = base_smss(snd.least_smss, config);
         let floor = u32::from(config.mtu_probe_floor.max(snd.least_smss)).min(base);
-        let cut = snd.path_mtu.as_deref().and_then(|path| path.cut);
-        let size = cut.unwrap_or(full).min(u32::from(self.board.head_packet_len()));
+        let size = snd.cut().unwrap_or(full).min(u32::from(self.board.head_packet_len()));
         let next = if size > base { base } else { (size / 2).max(floor) };
         // Larger packets that left later have arrived: it is not their size.
         if next >= size || u32::from(self.board.largest_sacked()) > next {
@@ -50,9 +53,20 @@ impl Flight {
         snd.path_mtu.get_or_insert_with(|| Box::new(PathMtu::new(full))).cut = Some(next);
     }
 
+    /// An ACK that carries nothing and reports nothing answers what the timer sent: packets of that size arrive, and the
+    /// peer does not take them. One with SACK blocks may answer a smaller packet.
+    pub(super) fn note_answer(&mut self, snd: &Stream, seg: &AckSegment, ack: &AckCx) {
+        let pure = seg.payload_len == 0 && !seg.fin && seg.sack.is_empty();
+        if pure && seg.ack == snd.una && ack.acked() == 0 {
+            self.rto.on_answer();
+        }
+    }
+
     /// An ACK has come after the head was cut.
     pub(super) fn judge_cut(&mut self, path: &mut PathMtu, ack: &AckCx) {
         if ack.acked() == 0 {
+            // Larger packets that left before arrive: it is not their size.
+            path.cut.take_if(|size| u32::from(ack.largest_packet) > *size);
             return;
         }
         let Some(size) = path.cut.take() else { return };

@@ -95,6 +95,11 @@ impl Flight {
         if pipe == 0 {
             gate.room = gate.room.max(smss);
         }
+        if let Some(cut) = snd.cut() {
+            // RFC 6298, 5.4: an expiry sends the earliest segment. What was cut off it waits for the answer, and so does
+            // what lies behind it.
+            gate.room = if pipe == 0 { gate.room.min(cut) } else { 0 };
+        }
         if decision.burst > 0 && pipe > 0 {
             let left = decision.burst.saturating_sub(self.released);
             gate.room = gate.room.min(left.saturating_mul(smss));

@@ -144,7 +144,7 @@ impl Flight {
         if pending == 0 {
             return Ok(None);
         }
-        let smss = snd.smss();
+        let smss = snd.repair_smss();
         let forced = self.recovery.forced;
         let most = if forced { smss } else { gate.max_payload.min(gate.room / smss * smss) };
         let Some((start, end)) = self.board.next_lost(most.max(smss)) else { return Ok(None) };

@@ -131,6 +131,7 @@ impl Flight {
         let mut ack = AckCx::new(ctx.now, snd.una, seg.ack);
         self.gather(snd, ctx, seg, same_window, &mut ack);
         let ack = &ack;
+        self.note_answer(snd, seg, ack);
         self.judge_claim(snd, ctx, config, ack);
         let rate = snd.delivery.on_ack(&mut self.delivery, ack);
         let advanced = ack.acked() > 0;

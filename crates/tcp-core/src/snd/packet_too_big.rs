@@ -123,14 +123,16 @@ impl Flight {
 
     /// The retransmission timer has fired, and nothing was sent for it yet.
     pub(super) fn judge_path_by_timeout(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+        let head = u32::from(self.board.head_packet_len());
+        // What lies beyond the peer's window is dropped there, however much the path carries.
+        let fits = snd.wnd_end().ge(snd.una + head);
         let Some(path) = snd.path_mtu.as_deref_mut() else { return };
         self.abandon_mtu_probe(path, ctx.now, config);
         if let Some(claim) = path.claim {
             self.believe(snd, ctx, config, claim);
             return;
         }
-        let head = u32::from(self.board.head_packet_len());
-        if let Some(known) = path.fallback.filter(|size| head > *size) {
+        if let Some(known) = path.fallback.filter(|size| fits && head > *size) {
             let size =
                 if path.silent { step_down(head, known, base_smss(snd.least_smss, config)) } else { known };
             path.fallback.take_if(|known| *known == size);

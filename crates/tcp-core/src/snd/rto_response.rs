@@ -310,8 +310,7 @@ impl Flight {
                 None => self.highest_data(snd),
             },
         };
-        let most =
-            snd.path_mtu.as_deref().and_then(|path| path.cut).map_or(snd.smss(), |cut| cut.min(snd.smss()));
+        let most = snd.repair_smss();
         let fitting = |seq| {
             let (start, end) = self.board.segment_at(seq, most)?;
             snd.fit_window(start, end).map(|end| (start, end))

@@ -202,6 +202,16 @@ impl Stream {
         self.path_mtu.as_deref().map_or(self.smss(), |path| path.full)
     }
 
+    /// Payload bytes of a segment that is sent again: less than others while a black hole is suspected.
+    pub(super) fn repair_smss(&self) -> u32 {
+        self.cut().map_or(self.smss(), |cut| cut.min(self.smss()))
+    }
+
+    /// The size to which repeated timeouts have cut what is sent again, until something arrives.
+    pub(super) fn cut(&self) -> Option<u32> {
+        self.path_mtu.as_deref()?.cut
+    }
+
     pub(super) fn set_smss(&mut self, smss: u32) {
         self.smss = u16::try_from(smss).unwrap_or(u16::MAX).max(1);
     }

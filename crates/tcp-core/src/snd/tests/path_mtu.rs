@@ -3,9 +3,15 @@
 use super::bench::{Bench, Left, SMSS, Setup, ctx, ms};
 use crate::config::PathMtuProbing;
 use crate::events::WakeReason;
-use crate::packet::SendReason::{FastRetransmit, NewData, PathMtuProbe, RtoRetransmit};
+use crate::packet::SendReason::{FastRetransmit, NewData, PathMtuProbe, RtoProbe, RtoRetransmit};
 use crate::policy::cc::Phase;
+use crate::policy::rto::{
+    AckFacts, RtoGate, RtoPhase, RtoResponse, RtoSend, RtoStep, RtoTags, RtoTimer, RtoVerdict, RtoView,
+};
 use crate::time::Duration;
+use crate::units::Window;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Ten segments of 1,000 bytes are out, and none of their size has arrived yet. RTT 100 ms.
@@ -217,11 +223,14 @@ fn detecting() -> Setup {
     setup
 }
 
-/// What the retransmission timer sends next.
+/// What the retransmission timer sends next: one segment (RFC 6298, 5.4), whatever was cut off it.
 fn expire(bench: &mut Bench) -> Left {
-    bench.set_cwnd(1);
     assert_eq!(bench.fire(), WakeReason::Rto);
-    drain(bench)[0]
+    let window = Window::from_bytes(u64::from(bench.snd.smss()));
+    bench.decide(|decision| decision.window = window);
+    let left = drain(bench);
+    assert_eq!(left.len(), 1, "{left:?}");
+    left[0]
 }
 
 #[test]
@@ -283,6 +292,77 @@ fn a_head_that_is_lost_while_others_arrive_is_not_cut() {
     assert_eq!(sizes, [1000, 1000, 500]);
 }
 
+/// RFC 9293, section 3.10.7.4: what lies beyond its window a peer answers with an ACK. RFC 4821, section 7.7, counts
+/// timeouts that nothing answers.
+#[test]
+fn a_window_taken_back_below_the_flight_is_no_black_hole() {
+    for wnd in [0, 256] {
+        for sack in [true, false] {
+            let mut bench = first_flight(Setup { sack, ..detecting() });
+            bench.wnd = wnd;
+            bench.ack(4 * SMSS);
+            let whole = if wnd == 0 { SMSS } else { wnd };
+            let mut sizes = Vec::new();
+            for _ in 0..8 {
+                sizes.push(expire(&mut bench).1);
+                bench.pass(ms(100));
+                bench.ack(4 * SMSS);
+                assert_eq!(drain(&mut bench), []);
+            }
+            assert_eq!(sizes, [whole; 8], "a window of {wnd}");
+
+            // The peer falls silent.
+            let sizes = [(); 4].map(|()| expire(&mut bench).1);
+            assert_eq!(sizes, [whole, whole, whole.min(500), whole.min(500)]);
+            // It was an outage. What arrives now is of the smaller size, and shows nothing of others.
+            for _ in 0..4 {
+                bench.ack(4 * SMSS);
+                assert_eq!(expire(&mut bench).1, whole.min(500));
+            }
+            bench.wnd = 1 << 20;
+            bench.ack(4 * SMSS);
+            drain(&mut bench);
+            bench.ack(10 * SMSS);
+            drain(&mut bench);
+            expire(&mut bench);
+            expire(&mut bench);
+            assert_eq!((bench.info().snd_mss, counts(&bench)), (1000, (0, 0, 0, 0)));
+        }
+    }
+}
+
+/// Of a peer that sends data itself ACKs come anyway, and those with SACK blocks may answer smaller packets.
+#[test]
+fn acks_that_answer_nothing_do_not_hide_a_black_hole() {
+    let mut bench = first_flight(detecting());
+    let mut sizes = Vec::new();
+    for _ in 0..3 {
+        sizes.push(expire(&mut bench).1);
+        let mut data = bench.segment(0, &[]);
+        data.payload_len = 100;
+        bench.take(&data);
+        bench.sack(0, &[(9_900, 10_000)]);
+    }
+    assert_eq!(sizes, [1000, 1000, 500]);
+}
+
+#[test]
+fn a_closed_window_does_not_bring_the_smaller_size_back() {
+    for closed in [true, false] {
+        let mut bench = first_flight(detecting());
+        let sizes = [(); 3].map(|()| expire(&mut bench).1);
+        assert_eq!(sizes, [1000, 1000, 500]);
+        // The cut segment arrives; full ones are tried, and the window closes over them.
+        if closed {
+            bench.wnd = 0;
+        }
+        bench.ack(500);
+        drain(&mut bench);
+        expire(&mut bench);
+        assert_eq!(bench.info().snd_mss, if closed { 1000 } else { 500 });
+    }
+}
+
 #[test]
 fn an_ack_of_the_whole_segment_ends_the_suspicion() {
     let mut bench = first_flight(detecting());
@@ -295,6 +375,61 @@ fn an_ack_of_the_whole_segment_ends_the_suspicion() {
         expire(&mut bench);
     }
     assert_eq!((bench.info().snd_mss, counts(&bench)), (1000, (0, 0, 0, 0)));
+}
+
+/// Asks for the highest outstanding segment at each expiry, and has everything repaired once that is reported.
+#[derive(Debug, Default)]
+struct FromAbove(RtoPhase);
+
+impl RtoResponse for FromAbove {
+    fn name(&self) -> &'static str {
+        "from above"
+    }
+    fn on_rto(&mut self, _: &RtoView) -> RtoStep {
+        self.0 = RtoPhase::Probe;
+        let mut step = RtoStep::consume();
+        (step.send, step.gate) = (RtoSend::NewElseHighest, RtoGate::Closed);
+        (step.tags, step.timer) = (RtoTags::ClearSack, RtoTimer::Backoff);
+        step
+    }
+    fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
+        if self.0 != RtoPhase::Probe || ack.sack_count == 0 {
+            return None;
+        }
+        self.0 = RtoPhase::Repair;
+        let mut step = RtoStep::conventional(view.flow.smss);
+        (step.send, step.tags, step.timer) = (RtoSend::Nothing, RtoTags::UnsackedLost, RtoTimer::Restart);
+        step.verdict = Some(RtoVerdict::Lossy);
+        Some(step)
+    }
+    fn phase(&self) -> RtoPhase {
+        self.0
+    }
+}
+
+/// As DCLOR does: its probe is the small segment at the end, which arrives each time. What it repairs does not.
+#[test]
+fn a_response_that_never_sends_the_head_by_timer_finds_a_black_hole() {
+    let mut setup = detecting();
+    setup.config.policies.rto = Arc::new(|| Box::new(FromAbove::default()));
+    let mut bench = setup.open();
+    bench.write(3_100);
+    assert_eq!(drain(&mut bench).len(), 4);
+    bench.sack(0, &[(3_000, 3_100)]);
+    let mut repairs = Vec::new();
+    for _ in 0..3 {
+        assert_eq!(expire(&mut bench), (3_000, 100, RtoProbe));
+        bench.set_cwnd(2);
+        bench.sack(0, &[(3_000, 3_100)]);
+        repairs.push(drain(&mut bench));
+    }
+    let full = [(0, 1000, FastRetransmit), (1000, 1000, FastRetransmit)];
+    assert_eq!(repairs[..2], [full, full]);
+    assert_eq!(repairs[2], [(0, 500, FastRetransmit)]);
+    bench.sack(500, &[(3_000, 3_100)]);
+    assert_eq!(drain(&mut bench)[0], (500, 1000, FastRetransmit), "it may have been an outage");
+    bench.fire();
+    assert_eq!((bench.info().snd_mss, bench.counters.tcp_mtu_black_holes), (500, 1));
 }
 
 #[test]
