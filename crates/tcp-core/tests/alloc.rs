@@ -176,6 +176,44 @@ fn super_packets_allocate_nothing() {
     no_allocation_in_steady_state(true, pass);
 }
 
+/// A reader of chunks takes memory along with the data. That must not cost more of it than there is data: what single packets bring is gathered
+/// where it stays, and not in a ring that grows anew for each chunk.
+#[test]
+fn chunks_of_single_packets_take_little_more_memory_than_they_have_data() {
+    let mut pair = Pair::new(false);
+    let (client, server) = pair.open(1, &Arc::default());
+    let data = vec![0x5a; 1 << 16];
+    let (mut bytes, mut chunks) = (0, 0);
+    let mut rounds = |count: u32| {
+        (bytes, chunks) = (0, 0);
+        for _ in 0..count {
+            pair.now += Duration::from_micros(20);
+            let now = pair.now;
+            while pair.a.conn(client).expect("open").write(now, &data).expect("writable") > 0 {}
+            pass(now, &mut pair.a, &mut pair.b);
+            let mut reader = pair.b.conn(server).expect("open");
+            while let Some(chunk) = reader.read_chunk(now, usize::MAX).expect("open") {
+                bytes += chunk.len() as u64;
+                chunks += 1;
+            }
+            pass(now, &mut pair.b, &mut pair.a);
+            for endpoint in [&mut pair.a, &mut pair.b] {
+                while endpoint.poll_event().is_some() {}
+            }
+        }
+        (bytes, chunks)
+    };
+    // Until windows and buffers are as large as they get.
+    rounds(40);
+    let counted = allocation_counter::measure(|| _ = rounds(10));
+    assert!(bytes > 10_000_000, "{bytes} bytes");
+    println!("{bytes} bytes in {chunks} chunks: {counted:?}");
+    assert!(counted.bytes_total < bytes * 5 / 4, "{bytes} bytes in {chunks} chunks: {counted:?}");
+    // The memory of a chunk, and its count of references.
+    assert!(counted.count_total <= 2 * chunks + 10, "{chunks} chunks: {counted:?}");
+    assert!(bytes / chunks > 30_000, "{bytes} bytes in {chunks} chunks");
+}
+
 #[test]
 fn an_idle_connection_is_small() {
     // Neither a power of two (where growing vectors are exactly full) nor just above one.

@@ -344,6 +344,7 @@ impl Blocks {
 
     /// Appends data in order to the blocks; false if it belongs into the ring.
     fn take(&mut self, payload: &Payload<'_>, spare: &mut SpareBlocks) -> bool {
+        self.gather(payload.len(), spare);
         let (len, room) = (payload.len(), self.room());
         if !self.ring_is_empty() || (self.len == 0 && len < WORTH_A_BLOCK) {
             return false;
@@ -376,11 +377,29 @@ impl Blocks {
         true
     }
 
+    /// Before `len` bytes are appended: if there is enough for a chunk with them, begins a block with what waits in the ring. The ring stays
+    /// as it is, and small, so that a stream of single packets neither grows nor gives away one for each chunk.
+    fn gather(&mut self, len: usize, spare: &mut SpareBlocks) {
+        let waits = self.ring.len();
+        if self.chunks
+            && waits > 0
+            && waits + len >= BULK
+            && waits <= BLOCK
+            && self.blocks.is_empty()
+            && self.ring.ahead() == 0
+        {
+            let mut data = spare.take();
+            self.ring.slices(0, waits).iter().for_each(|piece| data.extend_from_slice(piece));
+            self.ring.consume(waits);
+            self.len = waits;
+            self.push(Data::Own(data), BLOCK);
+        }
+    }
+
     /// Begins a block, for `len` bytes and perhaps more. A chunk that is taken at once holds no more than it has.
     fn begin(&mut self, len: usize, spare: &mut SpareBlocks) {
-        let data = match self.chunks {
-            true if self.len == 0 => BytesMut::with_capacity(len),
-            true => BytesMut::with_capacity(BLOCK),
+        let data = match self.chunks && self.len == 0 {
+            true => BytesMut::with_capacity(len),
             false => spare.take(),
         };
         let held = data.capacity();
