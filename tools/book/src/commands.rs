@@ -83,7 +83,7 @@ pub fn run(root: &Path, ackline: &Path, target: &Path, pages: &[Page], only: Opt
     };
     let waiting: Mutex<VecDeque<&Block<'_>>> = Mutex::new(blocks.iter().filter(wanted).collect());
     let count = waiting.lock().expect("no panic").len();
-    let failed = Mutex::new(Vec::new());
+    let (failed, skipped) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_A_TIME.min(count) {
             scope.spawn(|| {
@@ -94,7 +94,11 @@ pub fn run(root: &Path, ackline: &Path, target: &Path, pages: &[Page], only: Opt
                     let outcome = execute(root, ackline, target, block, &of_page);
                     let took = begun.elapsed().as_secs_f64();
                     match outcome {
-                        Ok(()) => println!("{}:{}: {took:.1} s", block.page, block.line),
+                        Ok(None) => println!("{}:{}: {took:.1} s", block.page, block.line),
+                        Ok(Some(why)) => skipped
+                            .lock()
+                            .expect("no panic")
+                            .push(format!("SKIPPED: {}:{}: {why}", block.page, block.line)),
                         Err(error) => {
                             println!("{}:{}: FAILED after {took:.1} s\n{error:#}\n", block.page, block.line);
                             failed
@@ -121,13 +125,15 @@ pub fn run(root: &Path, ackline: &Path, target: &Path, pages: &[Page], only: Opt
             }
         }
     }
-    let failed = failed.into_inner().expect("no panic");
-    for line in &failed {
+    let (failed, skipped) = (failed.into_inner().expect("no panic"), skipped.into_inner().expect("no panic"));
+    for line in skipped.iter().chain(&failed) {
         println!("{line}");
     }
     println!(
-        "{} blocks of commands: {count} run, {elsewhere} run by other parts of CI, {left_out} not run, {} failed",
+        "{} blocks of commands: {} run, {elsewhere} run by other parts of CI, {left_out} not run, {} skipped, {} failed",
         blocks.len(),
+        count - skipped.len(),
+        skipped.len(),
         failed.len()
     );
     ensure!(failed.is_empty(), "documented commands do not work as written");
@@ -300,15 +306,18 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Runs a block in namespaces that end with it. The error has all that was printed.
+/// What `run` ends with if a program is missing.
+const MISSING: &str = "exit status: 77";
+
+/// Runs a block in namespaces that end with it. Returns why it was skipped, if it was. The error has what was printed.
 fn execute(
     root: &Path,
     ackline: &Path,
     target: &Path,
     block: &Block<'_>,
     files: &[&Shown<'_>],
-) -> Result<()> {
-    let How::Run { stage } = &block.how else { return Ok(()) };
+) -> Result<Option<String>> {
+    let How::Run { stage } = &block.how else { return Ok(None) };
     let mut script = String::new();
     for file in files {
         // Writing to a string does not fail.
@@ -346,9 +355,12 @@ fn execute(
         let shapes: HashSet<String> = printed.lines().map(shape).collect();
         let absent = block.prints.lines().find(|line| *line != "..." && !shapes.contains(&shape(line)));
         return match absent {
-            None => Ok(()),
+            None => Ok(None),
             Some(line) => bail!("{printed}\nit does not print\n{line}"),
         };
+    }
+    if status == MISSING {
+        return Ok(Some(printed.lines().last().unwrap_or_default().to_owned()));
     }
     let last: Vec<&str> = printed.lines().rev().take(60).collect();
     let last: Vec<&str> = last.into_iter().rev().collect();
