@@ -1,5 +1,6 @@
 //! One connection: its handshake, the data of both ends, its end, and where it was captured.
 
+use crate::copies::Copies;
 use crate::direction::{Context, Flow, LONGEST_NS};
 use crate::segment::Segment;
 use crate::story::{Anomaly, Connection, End, Handshake, Offer, Place, Reset, Source, Vantage};
@@ -10,6 +11,8 @@ use std::net::SocketAddr;
 const CLIENT: usize = 0;
 /// Octets of the timestamps option with its padding (RFC 7323, appendix A).
 const TIMESTAMPS_OCTETS: u32 = 12;
+/// Packets of several queues of a device may be out of order by less.
+pub(crate) const STEP_BACK_NS: u64 = 1_000_000;
 /// If a path is shorter, its ends look alike.
 const SHORT_PATH_NS: u64 = 200_000;
 
@@ -38,6 +41,8 @@ pub(crate) struct Conn {
     /// The capture was made at this end, by its own words.
     host: Option<usize>,
     reset: Option<Reset>,
+    copies: Copies,
+    steps_back: bool,
     several_interfaces: bool,
     stripped: bool,
     refused: bool,
@@ -69,6 +74,8 @@ impl Conn {
             interfaces: [None; 2],
             host: None,
             reset: None,
+            copies: Copies::new(records),
+            steps_back: false,
             several_interfaces: false,
             stripped: false,
             refused: false,
@@ -108,7 +115,13 @@ impl Conn {
             return;
         }
         let at = segment.at_ns;
+        self.steps_back |= self.last_ns.saturating_sub(at) >= STEP_BACK_NS;
         self.last_ns = self.last_ns.max(at);
+        // From here to the receiver, back, to the sender, and back.
+        let round_trip = self.distance[0].zip(self.distance[1]).map(|(client, server)| client + server);
+        if self.copies.is_copy(sender, segment, round_trip) {
+            return;
+        }
         if let Some(outbound) = segment.outbound {
             self.host = Some(if outbound { sender } else { receiver });
         }
@@ -268,6 +281,8 @@ impl Conn {
             (answered && !self.established, Anomaly::HalfOpen),
             (self.established && !ended, Anomaly::NoEnd),
             (self.several_interfaces, Anomaly::SeveralInterfaces),
+            (self.copies.is_all(), Anomaly::EachPacketTwice),
+            (self.steps_back, Anomaly::ClockStepsBack),
         ];
         found.extend(rest.into_iter().filter(|(is, _)| *is).map(|(_, anomaly)| anomaly));
         found
@@ -285,6 +300,7 @@ impl Conn {
             keep_alives: self.flows.iter().map(Flow::keep_alives).sum(),
         };
         let stated = self.flows.iter().any(Flow::is_stated);
+        let copies = self.copies.count();
         let [client, server] = self.flows;
         Connection {
             number: self.number,
@@ -303,6 +319,7 @@ impl Conn {
             error: None,
             stated,
             evicted,
+            copies,
             anomalies,
         }
     }

@@ -1,7 +1,7 @@
 //! From packets and events to stories, in bounded memory.
 
 use crate::capture::{Frame, ReadError, Reader};
-use crate::conn::Conn;
+use crate::conn::{Conn, STEP_BACK_NS};
 use crate::segment::{self, Segment, Skipped};
 use crate::story::{Connection, Story};
 use crate::traced::{Opened, Traced};
@@ -53,6 +53,8 @@ pub struct Explainer {
     story: Story,
     first_ns: Option<u64>,
     last_ns: u64,
+    /// When the packet before was captured, in the file that is read.
+    before_ns: u64,
 }
 
 impl Explainer {
@@ -67,6 +69,7 @@ impl Explainer {
     /// # Errors
     /// Those of the reader. What came before is told all the same.
     pub fn read<R: Read>(&mut self, reader: &mut Reader<R>) -> Result<(), ReadError> {
+        self.before_ns = 0;
         let outcome = loop {
             match reader.next_frame() {
                 Ok(Some(frame)) => self.packet(&frame),
@@ -83,6 +86,11 @@ impl Explainer {
     pub fn packet(&mut self, frame: &Frame<'_>) {
         self.story.packets += 1;
         self.passes(frame.at_ns);
+        let back = std::mem::replace(&mut self.before_ns, frame.at_ns).saturating_sub(frame.at_ns);
+        if back >= STEP_BACK_NS {
+            self.story.steps_back += 1;
+            self.story.longest_step_back_ns = self.story.longest_step_back_ns.max(back);
+        }
         if let Some(segment) = segment::parse(frame, &mut self.skipped) {
             self.story.tcp_packets += 1;
             self.segment(&segment);

@@ -18,6 +18,7 @@
 
 pub mod capture;
 mod conn;
+mod copies;
 mod direction;
 mod explainer;
 pub mod picture;

@@ -15,6 +15,8 @@ pub(crate) struct Segment<'a> {
     pub(crate) outbound: Option<bool>,
     pub(crate) from: SocketAddr,
     pub(crate) to: SocketAddr,
+    /// Of the IPv4 header; zero: it has none.
+    pub(crate) id: u16,
     pub(crate) seq: u32,
     pub(crate) ack: u32,
     pub(crate) flags: TcpFlags,
@@ -88,7 +90,7 @@ pub(crate) fn parse<'a>(frame: &Frame<'a>, skipped: &mut Skipped) -> Option<Segm
         return None;
     };
     // What the IP header says of the length; zero where offload has yet to fill it in (BIG TCP, RFC 2675).
-    let (source, destination, ecn, payload, header, stated, later) = match &net {
+    let (source, destination, ecn, id, payload, header, stated, later) = match &net {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let later = header.fragments_offset().value() > 0;
@@ -97,6 +99,7 @@ pub(crate) fn parse<'a>(frame: &Frame<'a>, skipped: &mut Skipped) -> Option<Segm
                 source,
                 destination,
                 header.ecn(),
+                header.identification(),
                 ip.payload(),
                 header.slice(),
                 usize::from(header.total_len()),
@@ -110,7 +113,7 @@ pub(crate) fn parse<'a>(frame: &Frame<'a>, skipped: &mut Skipped) -> Option<Segm
                 0 => 0,
                 length => length + header.slice().len(),
             };
-            (source, destination, header.ecn(), ip.payload(), header.slice(), stated, false)
+            (source, destination, header.ecn(), 0, ip.payload(), header.slice(), stated, false)
         }
         LaxNetSlice::Arp(_) => {
             skipped.not_ip += 1;
@@ -135,7 +138,7 @@ pub(crate) fn parse<'a>(frame: &Frame<'a>, skipped: &mut Skipped) -> Option<Segm
         skipped.cut += 1;
         return None;
     };
-    Some(Segment { interface: (frame.interface, device), ecn: ecn.into(), ..segment })
+    Some(Segment { interface: (frame.interface, device), id, ecn: ecn.into(), ..segment })
 }
 
 /// A packet behind a header of Linux's "any" device, whose protocol stands at `protocol`.
@@ -171,6 +174,7 @@ fn tcp<'a>(
         outbound: frame.outbound,
         from: SocketAddr::new(from, u16_at(0)),
         to: SocketAddr::new(to, u16_at(2)),
+        id: 0,
         seq: u32_at(4),
         ack: u32_at(8),
         flags,

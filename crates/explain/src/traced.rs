@@ -175,6 +175,7 @@ impl Traced {
             error: self.error,
             stated: true,
             evicted,
+            copies: 0,
             anomalies: anomalies.into_iter().filter(|(is, _)| *is).map(|(_, anomaly)| anomaly).collect(),
         }
     }

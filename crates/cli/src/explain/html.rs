@@ -17,9 +17,16 @@ pub(super) fn page(story: &Story, connections: &[&Connection]) -> String {
         body += &preformatted(&text::summary(story));
     }
     for connection in connections {
-        body += &format!("<h2>Connection {}</h2>\n", connection.number);
-        body += &preformatted(&text::page(connection));
-        for (name, direction) in ["client", "server"].into_iter().zip(&connection.directions) {
+        body += &format!("<h2>{}</h2>\n", escaped(&text::heading(connection)));
+        body += &format!("<p><strong>{}</strong></p>\n", escaped(&text::verdict(connection)));
+        body += &preformatted(&text::details(connection));
+        let main = connection.main_direction();
+        for side in [main, 1 - main] {
+            let (name, direction) = (["client", "server"][side], &connection.directions[side]);
+            // A direction without data has a FIN at most, and nothing to draw.
+            if direction.bytes == 0 {
+                continue;
+            }
             if let Some(picture) = direction.picture.as_ref().filter(|picture| !picture.fresh.is_empty()) {
                 body += &format!("<figure>{}</figure>\n", panels(name, direction, picture).to_svg().trim());
             }

@@ -210,8 +210,8 @@ impl Sender {
         }
     }
 
-    const fn end_phase(&mut self, at: u64) {
-        let took = at.saturating_sub(self.phase.1);
+    fn end_phase(&mut self, at: u64) {
+        let took = since(at, self.phase.1);
         match self.phase.0 {
             Phase::Open => {}
             Phase::Disorder => self.congestion.disorder_ns += took,
@@ -306,7 +306,7 @@ impl Sender {
             return;
         }
         let waited = since(at, self.event_ns);
-        let stall = (self.round_trip_ns() * 2).max(SHORTEST_STALL_NS);
+        let stall = self.round_trip_ns().saturating_mul(2).max(SHORTEST_STALL_NS);
         let cause = match cause.unwrap_or_else(|| self.cause()) {
             Cause::CongestionWindow | Cause::Recovery if waited > stall => Cause::Silence,
             Cause::Application if waited <= BURST_NS => {
@@ -355,5 +355,31 @@ impl Sender {
             congestion: Some(self.congestion),
             ..self.tally.finish(start_ns, self.segment.octets())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a trace states is text of whoever wrote it.
+    #[test]
+    fn no_stated_time_makes_a_sum_overflow() {
+        let mut sender = Sender::new(([192, 0, 2, 1], 80).into(), 0, 64, 0);
+        sender.opened(0);
+        for (number, millis) in [1e300, f64::MAX, -1.0, 0.0].into_iter().enumerate() {
+            let mut stated = Metrics::default();
+            (stated.smoothed_rtt, stated.congestion_window) = (Some(millis), Some(u64::MAX));
+            stated.pacing_rate = Some(1);
+            for at in [0, u64::MAX, 1, u64::MAX] {
+                sender.measured(at, &stated);
+                sender.sent(at, 1 + number as u32 * 100, 100, false, "");
+                sender.phase(at, Phase::Recovery);
+                sender.heard(at, 1 + number as u32 * 100 + 100, true);
+                sender.phase(at, Phase::Loss);
+            }
+        }
+        let told = sender.finish(0, u64::MAX);
+        assert_eq!((told.bytes, told.uncaptured), (400, 0));
     }
 }

@@ -42,6 +42,10 @@ pub(super) struct Tally {
     pub(super) progress_ns: u64,
     pub(super) acked_bytes: u64,
     pub(super) uncaptured: u64,
+    /// The last octets that ACKs alone prove: from here to there.
+    proven: (u64, u64),
+    /// The end of an octet beyond the window that a probe had; zero: none.
+    pub(super) probed: u64,
     pub(super) keep_alives: u64,
     pub(super) artist: Option<Artist>,
 }
@@ -82,6 +86,8 @@ impl Tally {
             progress_ns: 0,
             acked_bytes: 0,
             uncaptured: 0,
+            proven: (0, 0),
+            probed: 0,
             keep_alives: 0,
             artist: (drawn > 0).then(|| Artist::new(start_ns, ORIGIN, drawn)),
         }
@@ -169,9 +175,21 @@ impl Tally {
     /// An ACK proves that everything before it was sent.
     pub(super) const fn proves(&mut self, ack: u64) {
         if ack > self.snd_nxt {
-            self.uncaptured += ack - self.snd_nxt;
+            let probed = self.probed == self.snd_nxt + 1;
+            let from = self.snd_nxt + probed as u64;
+            self.proven = (from, ack);
+            self.uncaptured += ack - from;
             self.bytes += ack - self.snd_nxt;
             self.snd_nxt = ack;
+        }
+    }
+
+    /// A FIN takes a sequence number (RFC 9293, section 3.4). If the last octet of all is one that an ACK alone proves, it is the FIN.
+    pub(super) fn find_fin(&mut self) {
+        let (from, end) = self.proven;
+        if self.fin.is_none() && end == self.snd_nxt && end - from == 1 {
+            (self.fin, self.fin_acked) = (Some(from), true);
+            self.uncaptured -= 1;
         }
     }
 

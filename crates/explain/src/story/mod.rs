@@ -31,6 +31,10 @@ pub struct Story {
     pub skipped: Skipped,
     /// Packets that the capture says it has missed.
     pub missed: u64,
+    /// How often the clock of the capture stepped back, by a millisecond or more, and the longest of these steps.
+    pub steps_back: u64,
+    /// See `steps_back`.
+    pub longest_step_back_ns: u64,
     /// The file ends in the middle of a packet.
     pub cut_short: bool,
     /// Connections seen, those left out included.
@@ -101,11 +105,20 @@ pub struct Connection {
     pub stated: bool,
     /// The story ends early: too many connections were open at once.
     pub evicted: bool,
+    /// Packets that passed the capture twice. They count once.
+    pub copies: u64,
     /// What is strange.
     pub anomalies: Vec<Anomaly>,
 }
 
 impl Connection {
+    /// The place in `directions` of the one with more data; the client's if both have as much.
+    #[must_use]
+    pub const fn main_direction(&self) -> usize {
+        let [client, server] = &self.directions;
+        (server.bytes > client.bytes) as usize
+    }
+
     /// How much there is to tell: time without progress, ns, and then what was lost and waited for.
     #[must_use]
     pub fn badness(&self) -> (u64, u64, u64) {
@@ -148,4 +161,8 @@ pub enum Anomaly {
     NoEnd,
     /// Packets passed several interfaces of the capture; those of the first are taken.
     SeveralInterfaces,
+    /// The capture has each packet twice.
+    EachPacketTwice,
+    /// The clock of the capture stepped back within the connection.
+    ClockStepsBack,
 }

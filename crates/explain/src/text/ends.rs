@@ -172,5 +172,9 @@ pub(super) const fn strange(anomaly: Anomaly) -> &'static str {
         Anomaly::HalfOpen => "the handshake was not completed",
         Anomaly::NoEnd => "neither FIN nor RST was seen",
         Anomaly::SeveralInterfaces => "packets passed several interfaces; those of the first one count",
+        Anomaly::EachPacketTwice => {
+            "the capture has each packet twice (both sides of a mirrored port, or Linux's any); the copies do not count"
+        }
+        Anomaly::ClockStepsBack => "the capture's clock steps back: times across that step are wrong",
     }
 }

@@ -1,7 +1,7 @@
 //! All connections of a story in a table, and what no story tells.
 
-use super::units::{grouped, percent, size, time};
-use crate::story::{Connection, Direction, Story};
+use super::units::{grouped, percent, size, time, times};
+use crate::story::{Connection, Story};
 use std::fmt::Write as _;
 
 /// All connections in a table, the worst first; and what was left out.
@@ -12,7 +12,7 @@ pub fn summary(story: &Story) -> String {
     let head = ["", "client", "server", "data", "time", "sent again", "most time for"].map(str::to_owned);
     let mut rows = vec![head];
     for connection in connections {
-        let main = main_direction(connection);
+        let main = &connection.directions[connection.main_direction()];
         let again: u64 = connection.directions.iter().map(|direction| direction.losses.retransmissions).sum();
         let most = main
             .time
@@ -65,6 +65,14 @@ pub fn left_out(story: &Story) -> String {
     for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
         let _ = writeln!(text, "{} {what}", grouped(count));
     }
+    if story.steps_back > 0 {
+        let _ = writeln!(
+            text,
+            "The capture's clock steps back {}, by {} at most: times across such a step are wrong.",
+            times(story.steps_back),
+            time(story.longest_step_back_ns)
+        );
+    }
     if let Some(why) = &story.traces.cut_short {
         let _ = writeln!(text, "The trace ends early: {why}.");
     }
@@ -72,10 +80,4 @@ pub fn left_out(story: &Story) -> String {
         text += "The file ends within a packet or an event: it is told up to there.\n";
     }
     text
-}
-
-/// The direction with more data.
-fn main_direction(connection: &Connection) -> &Direction {
-    let [client, server] = &connection.directions;
-    if server.bytes > client.bytes { server } else { client }
 }

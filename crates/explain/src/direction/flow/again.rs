@@ -34,12 +34,14 @@ impl Flow {
                 seen = true;
             }
         }
-        let before = unseen && !seen;
+        // The capture began with a packet that had overtaken this one.
+        let first = !seen && !unseen && !self.opened && self.tally.progress_ns == 0;
+        let before = unseen && !seen || first;
         let early = since(at, gap_ns) < self.path_ns(context) / 2;
         let late = match stated {
             Some(Stated::New) => true,
             Some(_) => false,
-            None => is_older == Some(true) || (early && !is_newer),
+            None => is_older == Some(true) || ((early || first) && !is_newer),
         };
         let found = if before && late { None } else { Some(self.class(it, context)) };
         for record in self.tally.outstanding.range_mut(start, end) {
@@ -55,6 +57,9 @@ impl Flow {
                 // One that repairs a loss before the capture is measured by no ACK.
                 record.times = record.times.max(2);
             }
+        }
+        if first && found.is_none() {
+            self.tally.bytes += end - start;
         }
         match found {
             None => self.tally.losses.reordered_before += 1,

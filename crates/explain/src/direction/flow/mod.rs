@@ -34,8 +34,12 @@ pub(crate) struct Flow {
     rtt_before: RoundTrips,
     marks: Marks,
     mss: u32,
+    /// The SYN has passed: what comes first in the stream is known.
+    opened: bool,
     /// When the last packet with data passed; whether it ended what was written.
     sent_ns: u64,
+    /// The round trip as it was then.
+    sent_rtt_ns: Option<u64>,
     sent_partial: bool,
     /// Mean of the waits that nothing explains, ns per octet, and how many there were in a row.
     spacing: Option<f64>,
@@ -59,7 +63,9 @@ impl Flow {
             rtt_before: RoundTrips::default(),
             marks: Marks::default(),
             mss: 0,
+            opened: false,
             sent_ns: 0,
+            sent_rtt_ns: None,
             sent_partial: false,
             spacing: None,
             spaced: 0,
@@ -104,6 +110,7 @@ impl Flow {
         if segment.has(TcpFlags::SYN) {
             // The SYN is at the position before the first octet.
             self.tally.positions.begin(segment.seq.wrapping_add(1));
+            self.opened = true;
         }
         let first = segment.seq.wrapping_add(u32::from(segment.has(TcpFlags::SYN)));
         let start = self.tally.place(first);
@@ -121,10 +128,10 @@ impl Flow {
             return;
         }
         self.view.advance(at, self.tally.snd_nxt);
-        self.tally.slow_start.acknowledged(at, self.view.una(), self.tally.snd_nxt);
         if self.is_probe(segment, start, stated, has_fin) {
             return;
         }
+        self.tally.slow_start.acknowledged(at, self.view.una(), self.tally.snd_nxt);
         let end = start + u64::from(segment.length) + u64::from(has_fin);
         if end == start {
             return;
@@ -147,6 +154,7 @@ impl Flow {
             self.latest_tsval = Some(tsval);
         }
         self.sent_ns = at;
+        self.sent_rtt_ns = self.tally.rtt.smoothed_ns();
         let mss = context.segment_size(self.mss);
         self.sent_partial = !u64::from(segment.length).is_multiple_of(mss) || has_fin;
     }
@@ -159,11 +167,14 @@ impl Flow {
         let repeats = idle && start + 1 == tally.snd_una && end <= tally.snd_una;
         let shut = tally.window.zero > 0 && self.last_window == Some(0);
         if stated == Some(Stated::WindowProbe)
-            || shut && segment.length <= 1 && (repeats || segment.length == 1)
+            || shut && segment.length <= 1 && (repeats || segment.length == 1 && !has_fin)
         {
             tally.window.probes += 1;
-            // With an octet of new data it is data as well.
-            return end <= tally.snd_nxt;
+            // RFC 9293, section 3.8.6.1: an octet of new data goes beyond the window. It is data once it is acknowledged.
+            if start == tally.snd_nxt {
+                tally.probed = end;
+            }
+            return true;
         }
         if stated == Some(Stated::KeepAlive) || repeats && segment.length <= 1 {
             tally.keep_alives += 1;
@@ -175,7 +186,7 @@ impl Flow {
     /// Octets that had not passed, nor any behind them.
     fn fresh(&mut self, start: u64, end: u64, at: u64, context: &Context) {
         let tally = &mut self.tally;
-        let begins = tally.packets <= 1 && tally.bytes == 0;
+        let begins = tally.packets <= 1 && tally.bytes == 0 && !self.opened;
         if begins && tally.snd_una == ORIGIN && tally.snd_nxt == ORIGIN && start > ORIGIN {
             // What came before is not in the capture.
             (tally.snd_una, tally.snd_nxt) = (start, start);
@@ -207,6 +218,7 @@ impl Flow {
 
     /// What is told of it; `start_ns` is the connection's begin.
     pub(crate) fn finish(mut self, start_ns: u64, context: &Context) -> Direction {
+        self.tally.find_fin();
         // What came after the last data: its ACK.
         let stall = self.stall_ns(context);
         let cause = match self.tally.episodes.open() {

@@ -12,7 +12,7 @@ impl Flow {
             self.tally.ledger.write(self.repairing(at, stall), at, stall);
             return;
         }
-        let rtt = self.path_ns(context);
+        let rtt = self.waited_path_ns(context);
         // What an ACK lets go follows at once. What is paced follows sometime between two ACKs.
         let spacing = self.view.spacing_ns() / 4;
         let prompt = spacing.min(rtt / 8).clamp(100_000, 2_000_000) + context.to_sender_ns / 4;
@@ -32,7 +32,7 @@ impl Flow {
             // Everything was acknowledged, so no window held anything back; but for a flight that fills the window.
             let cause = match () {
                 () if self.sent_partial => Cause::Application,
-                () if since(at, drained) <= prompt => Cause::CongestionWindow,
+                () if since(at, drained) <= prompt => Self::window_was_full(waited, stall),
                 // A queue before the capture may hold what the application has written.
                 () if context.is_away() => Cause::Path,
                 () => Cause::Application,
@@ -42,9 +42,7 @@ impl Flow {
         }
         if self.view.progress_ns() > self.sent_ns && since(at, self.view.progress_ns()) <= prompt {
             self.spaced = 0;
-            let silent = waited > (rtt * 2).max(SHORTEST_STALL_NS);
-            let cause = if silent { Cause::Silence } else { Cause::CongestionWindow };
-            self.tally.ledger.write(cause, at, stall);
+            self.tally.ledger.write(Self::window_was_full(waited, stall), at, stall);
             return;
         }
         if waited <= BURST_NS {
@@ -54,6 +52,11 @@ impl Flow {
         }
         let cause = self.spaced_by(waited, rtt, context);
         self.pause(cause, at, stall);
+    }
+
+    /// The ACK that let a packet go made room in the congestion window; if it took this long, that is not what held the packet back.
+    const fn window_was_full(waited: u64, stall: u64) -> Cause {
+        if waited > stall { Cause::Silence } else { Cause::CongestionWindow }
     }
 
     /// What a packet of an episode waited for that no timer sent.
@@ -92,8 +95,17 @@ impl Flow {
         self.tally.rtt.smoothed_ns().unwrap_or(context.to_receiver_ns) + context.to_sender_ns
     }
 
+    /// The same as it was when the last packet left: the ACKs that a wait was for have waited as well.
+    fn waited_path_ns(&self, context: &Context) -> u64 {
+        match self.sent_rtt_ns {
+            Some(rtt) => rtt + context.to_sender_ns,
+            None if context.to_receiver_ns > 0 => context.to_receiver_ns + context.to_sender_ns,
+            None => self.path_ns(context),
+        }
+    }
+
     /// The shortest wait that is a stall.
     pub(super) fn stall_ns(&self, context: &Context) -> u64 {
-        (self.path_ns(context) * 2).max(SHORTEST_STALL_NS)
+        (self.waited_path_ns(context) * 2).max(SHORTEST_STALL_NS)
     }
 }
