@@ -56,9 +56,15 @@ impl Scoreboard {
         end
     }
 
-    /// The outstanding segment that contains `seq`, at most `max` bytes of it from there on.
+    /// The outstanding segment that contains `seq`, at most `max` bytes of it from there on; with those behind it that fit as
+    /// a whole, and of which SACK says the same.
     pub(crate) fn segment_at(&self, seq: SeqNum, max: u32) -> Option<(SeqNum, SeqNum)> {
-        let record = self.records.get(self.index_of(seq))?;
-        (record.start.le(seq)).then(|| (seq, record.end.min(seq + max)))
+        let mut records = self.records.iter().skip(self.index_of(seq));
+        let first = records.next().filter(|record| record.start.le(seq))?;
+        let kind = |record: &Record| record.tags & (tag::SACKED | tag::EVER_SACKED | tag::RESERVED);
+        let limit = seq + max;
+        let fits = |record: &&Record| kind(record) == kind(first) && record.end.le(limit);
+        let end = records.take_while(fits).last().map_or(first.end, |last| last.end);
+        Some((seq, end.min(limit)))
     }
 }

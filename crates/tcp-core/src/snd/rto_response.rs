@@ -312,6 +312,7 @@ impl Flight {
         };
         let most = snd.repair_smss();
         let fitting = |seq| {
+            // Pieces leave together, as far as they fit: the window of one segment lets out no second one then.
             let (start, end) = self.board.segment_at(seq, most)?;
             snd.fit_window(start, end).map(|end| (start, end))
         };
