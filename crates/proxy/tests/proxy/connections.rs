@@ -289,7 +289,8 @@ fn a_connection_is_carried_beside_the_driver_of_its_shard() {
     first.block_on(async {
         let pair = || Channel::pair(ChannelConfig::default());
         let ((near, far), (near_too, far_too)) = (pair(), pair());
-        let client = Stack::builder(near).queue(near_too).address(CLIENT).spawn().expect("a stack");
+        let client =
+            Stack::builder(near).queue(near_too).address(CLIENT).seed([7; 32]).spawn().expect("a stack");
         let stack = Stack::builder(far).queue(far_too).any_address().seed([7; 32]);
         let stack = stack.runtimes([first.handle().clone(), beside.clone()]).spawn().expect("a stack");
         let world = between(client, &stack, Config::default());
