@@ -5,14 +5,14 @@ use crate::outside::Stream;
 use crate::target::Target;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use httparse::{EMPTY_HEADER, Response, Status};
+use httparse::{EMPTY_HEADER, Error, ParserConfig, Response, Status};
 use std::io;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// Longest head of an answer.
+/// Longest head of an answer, with those of interim responses before it.
 const LONGEST_HEAD: usize = 16 << 10;
-/// Most lines that it may have.
-const MOST_HEADERS: usize = 64;
+/// Room for so many fields at first: more than most answers have.
+const FEW_FIELDS: usize = 32;
 
 /// Asks for a connection to `target`. Returns what has come behind the answer: the destination may speak first.
 pub(super) async fn connect(
@@ -39,23 +39,46 @@ pub(super) async fn connect(
     }
 }
 
-/// The length of a head that grants the connection; `None` if more of it must come.
+/// The length of the heads up to one that grants the connection; `None` if more must come.
 fn head(answer: &[u8]) -> Result<Option<usize>, ConnectError> {
-    let mut headers = [EMPTY_HEADER; MOST_HEADERS];
-    let mut response = Response::new(&mut headers);
-    let length = match response.parse(answer) {
-        Ok(Status::Complete(length)) => length,
-        Ok(Status::Partial) => return Ok(None),
-        Err(error) => return Err(ConnectError::Server(format!("its answer is no HTTP: {error}"))),
-    };
-    match response.code.unwrap_or(0) {
-        200..300 => Ok(Some(length)),
-        // RFC 9110, sections 15.6.3 to 15.6.5: what is behind it has answered wrongly, is not there, or does not answer.
-        502 | 503 => Err(ConnectError::Refused),
-        504 => Err(ConnectError::TimedOut),
-        403 => Err(ConnectError::Unreachable),
-        407 => Err(ConnectError::Server("it wants another user and password (407)".to_owned())),
-        code => Err(ConnectError::Server(format!("it answers {code}"))),
+    let mut length = 0;
+    loop {
+        let Some((code, more)) = response(&answer[length..])? else { return Ok(None) };
+        length += more;
+        return match code {
+            // Nothing was asked for that would switch (RFC 9110, section 7.8).
+            101 => Err(ConnectError::Server("it switches protocols (101)".to_owned())),
+            // RFC 9110, section 15.2: any number of interim responses may come before the final one.
+            100..200 => continue,
+            200..300 => Ok(Some(length)),
+            // RFC 9110, sections 15.6.3 to 15.6.5: what is behind it has answered wrongly, is not there, or does not answer.
+            502 | 503 => Err(ConnectError::Refused),
+            504 => Err(ConnectError::TimedOut),
+            403 => Err(ConnectError::Unreachable),
+            407 => Err(ConnectError::Server("it wants another user and password (407)".to_owned())),
+            code => Err(ConnectError::Server(format!("it answers {code}"))),
+        };
+    }
+}
+
+/// The status of a response, and the length of its head; `None` if more of it must come.
+fn response(answer: &[u8]) -> Result<Option<(u16, usize)>, ConnectError> {
+    let mut parser = ParserConfig::default();
+    // RFC 9112, section 5.2: whoever receives a field in several lines takes the rest as part of it.
+    parser.allow_obsolete_multiline_headers_in_responses(true);
+    let mut fields = vec![EMPTY_HEADER; FEW_FIELDS];
+    loop {
+        let mut response = Response::new(&mut fields);
+        match parser.parse_response(&mut response, answer) {
+            Ok(Status::Complete(length)) => return Ok(response.code.map(|code| (code, length))),
+            Ok(Status::Partial) => return Ok(None),
+            // Each takes several bytes of an answer whose length is limited.
+            Err(Error::TooManyHeaders) if fields.len() < answer.len() => {
+                let more = 2 * fields.len();
+                fields = vec![EMPTY_HEADER; more];
+            }
+            Err(error) => return Err(ConnectError::Server(format!("its answer is no HTTP: {error}"))),
+        }
     }
 }
 
@@ -104,5 +127,31 @@ mod tests {
         assert!(matches!(refused(403), Err(ConnectError::Unreachable)));
         assert!(matches!(refused(407), Err(ConnectError::Server(text)) if text.contains("password")));
         assert!(matches!(head(b"SSH-2.0-x\r\n"), Err(ConnectError::Server(_))));
+    }
+
+    #[test]
+    fn interim_responses_and_any_fields_may_come_before_what_the_destination_says() {
+        let final_one = "HTTP/1.1 200 OK\r\n\r\n";
+        let many: String = (0..1_000).map(|number| format!("A{number}: b\r\n")).collect();
+        for before in [
+            "HTTP/1.1 100 Continue\r\n\r\n".to_owned(),
+            "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(9),
+            // The grant itself, with folded and with many fields.
+            "HTTP/1.1 200 OK\r\nVia: 1.1 a,\r\n \t1.1 b\r\n\r\n".to_owned(),
+            format!("HTTP/1.1 200 OK\r\n{many}\r\n"),
+        ] {
+            let granted = if before.contains(" 200 ") { before } else { before + final_one };
+            let answer = granted.clone() + "SSH-2.0";
+            for length in (0..granted.len()).step_by(1 + granted.len() / 100) {
+                let part = head(&answer.as_bytes()[..length]);
+                assert!(matches!(part, Ok(None)), "{length}: {part:?}");
+            }
+            let whole = head(answer.as_bytes());
+            assert!(matches!(whole, Ok(Some(length)) if length == granted.len()), "{whole:?}");
+        }
+        let refused = head(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 no\r\n\r\n");
+        assert!(matches!(refused, Err(ConnectError::Refused)), "{refused:?}");
+        let switched = head(b"HTTP/1.1 101 Switching Protocols\r\n\r\n");
+        assert!(matches!(switched, Err(ConnectError::Server(text)) if text.contains("101")));
     }
 }
