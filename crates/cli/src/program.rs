@@ -6,7 +6,9 @@ use crate::signals::Signals;
 use crate::{interfaces, output};
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::InterfaceAddress;
-use ackline::runtime::netns::{Namespace, end_with_thread, enter_user_namespace, replace_file_for_thread};
+use ackline::runtime::netns::{
+    Namespace, drop_capabilities, end_with_thread, enter_user_namespace, permit_ping, replace_file_for_thread,
+};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use rustix::process::{Pid, Signal, kill_process};
 use std::env;
@@ -78,6 +80,8 @@ pub(crate) struct Inside<'a> {
     /// Super-packets and partial checksums.
     pub(crate) offload: bool,
     pub(crate) mtu: u32,
+    /// It has the capabilities of this process, with which it can leave its namespace.
+    pub(crate) capabilities: bool,
 }
 
 impl Inside<'_> {
@@ -120,7 +124,13 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     if has_rights() {
         return Ok(());
     }
-    Ok(enter_user_namespace()?)
+    enter_user_namespace().map_err(|error| match env::var_os(BASE) {
+        Some(_) => Failure::new(
+            Exit::Device,
+            format!("{error}; a program of ackline emulate or proxy needs --keep-capabilities for that"),
+        ),
+        None => error.into(),
+    })
 }
 
 /// What stands for the machine if this process is such a program itself: it was told, and the path that it is behind leads there.
@@ -158,12 +168,17 @@ pub(crate) fn start(command: &[OsString], place: Inside<'_>) -> Result<Started, 
     // It has no network without this process.
     command.args(arguments).env(BASE, place.base.to_string()).kill_on_drop(true);
     end_with_thread(command.as_std_mut());
+    if !place.capabilities {
+        drop_capabilities(command.as_std_mut());
+    }
     let (name, device, resolv_conf) =
         (name.to_string_lossy().into_owned(), place.device(), place.resolv_conf.to_owned());
     let mut inside = move || -> Result<_, Failure> {
         Namespace::new_for_thread()?;
         let tun = Tun::create(&device)?;
         let overruns = Overruns::open();
+        // Without that, only those can ping who keep their capabilities.
+        let _ = permit_ping();
         // A container may permit namespaces and forbid mounts. Addresses work all the same.
         if let Err(error) = replace_file_for_thread(RESOLV_CONF, resolv_conf.as_bytes()) {
             output::say(&format!("warning: names are not resolved inside: {error}"));

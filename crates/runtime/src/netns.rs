@@ -174,6 +174,21 @@ pub fn end_with_thread(command: &mut Command) {
     sys::end_with_thread(command);
 }
 
+/// Makes the process of `command` have no capabilities, and no way to get any (`no_new_privs`): whoever it is,
+/// it cannot enter another namespace, mount, or trace a process that can. Spawning fails without `CAP_SETPCAP`.
+pub fn drop_capabilities(command: &mut Command) {
+    sys::drop_capabilities(command);
+}
+
+/// Lets the group of this process ping from the calling thread's network namespace without capabilities: `ping_group_range` of icmp(7).
+///
+/// # Errors
+/// If `/proc` cannot be written.
+pub fn permit_ping() -> std::io::Result<()> {
+    let group = rustix::process::getegid().as_raw();
+    std::fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{group} {group}"))
+}
+
 fn refused(errno: Errno) -> Error {
     match errno {
         Errno::PERM | Errno::ACCESS | Errno::NOSPC | Errno::USERS => Error::NamespaceForbidden,

@@ -48,6 +48,12 @@ pub(crate) struct EmulateArgs {
     /// It stands behind port 53 of ACKLINE_BASE, which the program's own /etc/resolv.conf names.
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = values::resolver)]
     pub(crate) resolver: Option<SocketAddr>,
+    /// Leave the program the capabilities of this process, with which it can leave its namespaces
+    ///
+    /// Without it a program of root has none: it cannot change its interface, mount, trace, or take other users' rights. A program that makes
+    /// namespaces of its own (ackline emulate, podman) needs it.
+    #[arg(long)]
+    pub(crate) keep_capabilities: bool,
     /// Capture the packets of both directions as pcapng: as they leave the queue, and what is dropped
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,

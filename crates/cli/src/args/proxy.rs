@@ -39,6 +39,12 @@ pub(crate) struct ProxyArgs {
     /// Time that connections get to end by themselves after a signal or the program's end: 5, 500ms, 2m
     #[arg(long, value_name = "TIME", default_value = "5", value_parser = values::time)]
     pub(crate) grace: Duration,
+    /// Leave the program the capabilities of this process, with which it can leave its namespaces
+    ///
+    /// Without it a program of root has none: it cannot change its interface, mount, trace, or take other users' rights. A program that makes
+    /// namespaces of its own (ackline emulate, podman) needs it.
+    #[arg(long, conflicts_with_all = ["tun", "netns", "fd", "socket"])]
+    pub(crate) keep_capabilities: bool,
     #[command(flatten)]
     pub(crate) device: ProxyDeviceArgs,
     #[command(flatten)]

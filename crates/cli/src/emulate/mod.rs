@@ -108,6 +108,7 @@ async fn emulate(
         resolv_conf: &resolv_conf,
         offload,
         mtu: mtu[0],
+        capabilities: args.keep_capabilities,
     };
     let Started { program, tun, overruns } = program::start(&args.command, inside)?;
     // Its time begins when all is there.

@@ -128,6 +128,7 @@ impl Place {
             resolv_conf,
             offload: !device.plain,
             mtu: device.mtu,
+            capabilities: args.keep_capabilities,
         };
         let opened: Box<dyn Device> = match kind {
             Kind::Program(addresses) => {

@@ -216,10 +216,10 @@ fn names_are_resolved_inside_and_the_machines_file_stays() {
         assert!(said.starts_with("192.0.2.7 "), "{said}");
         assert!(said.ends_with("nameserver 100.64.0.1\n100.64.0.1\n"), "{said}");
         assert_eq!(file().as_ref(), Some(&before));
-        // The inner one has the outer one's file for the machine's.
+        // The inner one has the outer one's file for the machine's, and makes namespaces.
         let program = env!("CARGO_BIN_EXE_ackline");
         let inner = format!("{program} emulate -q --delay 5ms -- bash -c '{ask}'");
-        let said = shell(&["--resolver", &resolver], &inner);
+        let said = shell(&["--keep-capabilities", "--resolver", &resolver], &inner);
         assert!(said.starts_with("192.0.2.7 "), "{said}");
         assert!(said.ends_with("nameserver 100.64.0.5\n100.64.0.1\n"), "{said}");
     });
@@ -286,7 +286,9 @@ fn paths_nest() {
             "sed -n 2p /etc/resolv.conf; echo $ACKLINE_BASE; exec 3<>/dev/tcp/$ACKLINE_BASE/{port}; cat <&3"
         );
         let inner = ["emulate", "-q", "--", "bash", "-c", &ask];
-        let ended = run(&[&["emulate", "-q", "--delay", "5ms", "--", program][..], &inner].concat());
+        // The second level makes namespaces.
+        let outer = ["emulate", "-q", "--delay", "5ms", "--keep-capabilities", "--", program];
+        let ended = run(&[&outer[..], &inner].concat());
         succeeded(&ended);
         server.join().expect("it has answered");
         // The second level has the addresses behind those of the first, which leads to the machine.

@@ -307,6 +307,44 @@ fn the_loopback_is_closed_unless_it_is_asked_for_and_the_status_is_the_programs(
     });
 }
 
+/// What a program says that tries to enter the namespace of this thread, to mount, and to get rights.
+fn escapes(command: &[&str]) -> String {
+    let thread = rustix::thread::gettid().as_raw_nonzero();
+    let script = format!(
+        "grep -E '^(Cap(Prm|Eff|Bnd|Amb)|NoNewPrivs)' /proc/self/status | tr -d '\t\n'; echo\n\
+         nsenter --net=/proc/{}/task/{thread}/ns/net true; echo enter $?\n\
+         mount -t tmpfs none /mnt; echo mount $?\n\
+         ip link set ackline0 mtu 1400; echo change $?\n\
+         ping -c 1 -W 30 $ACKLINE_BASE >/dev/null; echo ping $?",
+        std::process::id()
+    );
+    let ended = run(&[command, &["--", "sh", "-c", &script]].concat());
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    stdout(&ended)
+}
+
+#[test]
+fn a_program_of_root_cannot_leave_unless_it_keeps_its_capabilities() {
+    with_tun("proxy::a_program_of_root_cannot_leave_unless_it_keeps_its_capabilities", || {
+        if !rustix::process::geteuid().is_root() {
+            return skip(
+                "proxy::a_program_of_root_cannot_leave_unless_it_keeps_its_capabilities",
+                &"no root",
+            );
+        }
+        // The bounding set has CAP_NET_RAW, number 13, which the program does not get.
+        let set = |name: &str, bits: u64| format!("Cap{name}:{bits:016x}");
+        let none = [set("Prm", 0), set("Eff", 0), set("Bnd", 1 << 13), set("Amb", 0)].concat();
+        for command in ["proxy", "emulate"] {
+            let said = escapes(&[command, "-q"]);
+            let expected = format!("{none}NoNewPrivs:1\nenter 1\nmount 32\nchange 2\nping 0\n");
+            assert_eq!(said, expected, "{command}");
+            let said = escapes(&[command, "-q", "--keep-capabilities"]);
+            assert!(said.ends_with("NoNewPrivs:0\nenter 0\nmount 0\nchange 0\nping 0\n"), "{said}");
+        }
+    });
+}
+
 #[test]
 fn a_device_of_the_machine_is_served_until_a_signal_and_watched() {
     with_tun("proxy::a_device_of_the_machine_is_served_until_a_signal_and_watched", || {
