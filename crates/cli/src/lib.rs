@@ -68,6 +68,7 @@ mod tunnel;
 mod watchers;
 
 use ackline::Registry;
+use ackline_proxy::without_credentials;
 use args::{Cli, Command};
 use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -127,6 +128,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     match (bad_value, error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue)) {
         (Some(why), Some(ContextValue::String(option)), Some(ContextValue::String(value))) => {
             let option = option.split(' ').next().unwrap_or(option);
+            let value = if option == "--upstream" { &without_credentials(value) } else { value };
             let failure = Failure::usage(format!("{option} {value:?}: {why}"));
             output::say(&format!("ackline: {failure}"));
             ExitCode::from(failure.exit.code())

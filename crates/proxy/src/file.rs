@@ -3,7 +3,7 @@
 use crate::clients::Limits;
 use crate::rules::{Action, Rule};
 use crate::target::Protocol;
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, without_credentials};
 use ackline_tcp_core::quantity::{parse_size, parse_time};
 use ipnet::IpNet;
 use serde::de::{self, SeqAccess, Visitor};
@@ -154,7 +154,8 @@ impl ConfigFile {
             "drop" => Ok(Action::Drop),
             name => upstreams.get(name).cloned().map(Action::Through).ok_or_else(|| {
                 let known: Vec<&str> = upstreams.keys().map(String::as_str).chain(BUILT_IN).collect();
-                wrong(Some(named.span()), &format!("no action {name:?}; there are {}", known.join(", ")))
+                let shown = without_credentials(name);
+                wrong(Some(named.span()), &format!("no action {shown:?}; there are {}", known.join(", ")))
             }),
         };
         let rules = rule.into_iter().map(|rule| {
@@ -387,6 +388,10 @@ mod tests {
             (
                 "default = 'offise'\n[upstream]\noffice = 'direct'\n",
                 "line 1, default: no action \"offise\"; there are office, direct, resolver, refuse, drop",
+            ),
+            (
+                "default = 'socks5://me:secret@h:1'\n",
+                "line 1, default: no action \"socks5://...@h:1\"; there are direct",
             ),
             ("[upstream]\nx = 'socks4://h:1'\n", "line 2, x: no upstream; write direct, socks5://HOST:PORT"),
             ("[upstream]\ndrop = 'direct'\n", "line 2, drop: \"drop\" is an action of its own"),

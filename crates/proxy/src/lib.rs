@@ -35,4 +35,4 @@ pub use outside::Exit;
 pub use proxy::{Config, Meter, Proxy};
 pub use rules::{Action, Rule, Rules};
 pub use target::{Protocol, Target};
-pub use upstream::{Server, Upstream, UrlError};
+pub use upstream::{Server, Upstream, UrlError, without_credentials};

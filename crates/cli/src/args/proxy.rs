@@ -23,6 +23,8 @@ use std::time::Duration;
 #[command(group = ArgGroup::new("device").required(true).args(["command", "tun", "netns", "fd", "socket"]))]
 pub(crate) struct ProxyArgs {
     /// Who carries connections on that no rule is for: direct, socks5://[USER:PASSWORD@]HOST:PORT or http://... [default: direct]
+    ///
+    /// All users of this machine can read a command line: a password belongs into --config, in a file that only you can read.
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<Upstream>,
     /// Rules, upstreams and limits, in TOML (docs/proxy.md)

@@ -415,6 +415,11 @@ fn what_cannot_be_is_told_before_anything_runs() {
             2,
             "--upstream \"socks4://h:1\": no upstream; write direct",
         ),
+        (
+            &["--upstream", "socks4://me:secret@h:1", "--", "true"],
+            2,
+            "--upstream \"socks4://...@h:1\": no upstream; write direct",
+        ),
         (&["--dns", "name.test", "--", "true"], 2, "--dns \"name.test\": not an address"),
         (&["--config", "/nonexistent", "--", "true"], 5, "cannot read --config /nonexistent"),
         (

@@ -5,7 +5,7 @@ mod http;
 mod socks5;
 mod url;
 
-pub use url::{Server, UrlError};
+pub use url::{Server, UrlError, without_credentials};
 
 use crate::outside::{Exit, Socket, Stream};
 use crate::target::{Protocol, Target};

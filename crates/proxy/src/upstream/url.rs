@@ -94,6 +94,30 @@ impl Credentials {
     }
 }
 
+/// A text that may be the URL of an upstream, without what may be a user and a password, to be shown.
+#[must_use]
+pub fn without_credentials(text: &str) -> String {
+    let is_scheme =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) if is_scheme(scheme) => (&text[..scheme.len() + 3], rest),
+        _ => ("", text),
+    };
+    match rest.rsplit_once('@') {
+        Some((_, place)) => format!("{scheme}...@{place}"),
+        // Who has forgotten the host has a password where its port would be.
+        None => match rest.split_once(':') {
+            Some((user, port))
+                if !user.starts_with('[')
+                    && !port.trim_end_matches('/').bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                format!("{scheme}{user}:...")
+            }
+            _ => text.to_owned(),
+        },
+    }
+}
+
 /// Replaces `%40` and the like (RFC 3986, section 2.1).
 fn decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes();
@@ -150,6 +174,24 @@ mod tests {
             };
             let found = found.map(|Credentials { user, password }| (user.as_str(), password.as_str()));
             assert_eq!(found, credentials, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_has_no_password() {
+        for (text, shown) in [
+            ("socks4://me:secret@h:1", "socks4://...@h:1"),
+            ("me:secret@h:1", "...@h:1"),
+            ("socks5://me:sec@ret@h:x", "socks5://...@h:x"),
+            ("me:sec://ret@h:1", "...@h:1"),
+            ("socks5://me:secret", "socks5://me:..."),
+            ("me:secret", "me:..."),
+            ("socks4://h:1/", "socks4://h:1/"),
+            ("socks4://[2001:db8::1]:1", "socks4://[2001:db8::1]:1"),
+            ("socks5://", "socks5://"),
+            ("office", "office"),
+        ] {
+            assert_eq!(without_credentials(text), shown, "{text}");
         }
     }
 
