@@ -39,7 +39,9 @@ impl Terminator {
         let mut command = Command::new(env::current_exe()?);
         command.arg(BECOME).arg(build::program(who.stack));
         match (who.stack, who.device) {
-            (Stack::Ackline, _) => command.args(["proxy", "--fd", "0", "--no-control", "--quiet"]),
+            (Stack::Ackline, _) => {
+                command.args(["proxy", "--fd", "0", "--loopback", "--no-control", "--quiet"])
+            }
             // It takes connections for addresses and ports that it knows.
             (Stack::Lwip, _) => command.args([SERVER.to_string(), PORT.to_string(), PORTS.to_string()]),
             (_, Device::Offload) => command.arg("offload"),

@@ -31,9 +31,9 @@ struct Open {
 /// Connects to the destination, and answers the client. Without a connection it has been counted, and the client told.
 async fn open(shared: &Shared, syn: HeldSyn) -> Option<Open> {
     let counters = &shared.counters;
-    let (upstream, exit, target) = match shared.way(syn.peer_addr().ip(), syn.local_addr(), Protocol::Tcp) {
-        Way::Through(upstream, target) => (upstream, &shared.config.exit, target),
-        Way::Resolver(upstream, resolver) => (upstream, shared.exit_to_resolver(), resolver.address.into()),
+    let (upstream, out, target) = match shared.way(syn.peer_addr().ip(), syn.local_addr(), Protocol::Tcp) {
+        Way::Through(upstream, target) => (upstream, &shared.out, target),
+        Way::Resolver(upstream, resolver) => (upstream, shared.out_to_resolver(), resolver.address.into()),
         Way::Refuse => {
             syn.refuse(Refusal::Rst);
             return None;
@@ -44,7 +44,7 @@ async fn open(shared: &Shared, syn: HeldSyn) -> Option<Open> {
         }
     };
     let Config { connect_timeout, server_timeout, .. } = shared.config;
-    let connect = timeout(connect_timeout, upstream.connect(exit, &target, server_timeout));
+    let connect = timeout(connect_timeout, upstream.connect(out, &target, server_timeout));
     let Ok(connected) = syn.hold(connect).await else {
         counters.abandoned.one();
         return None;

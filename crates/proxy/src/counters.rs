@@ -94,7 +94,7 @@ counters! {
     rule_refused: Counter = "AcklineProxyRuleRefused",
     /// Connections and flows that a rule dropped.
     rule_dropped: Counter = "AcklineProxyRuleDropped",
-    /// Connections and flows to an address that no gateway carries on: loopback, multicast, unspecified.
+    /// Connections and flows to an address that is not carried on: loopback, link-local, multicast, unspecified, or this machine's own.
     not_carried: Counter = "AcklineProxyNotCarried",
     /// Connections refused because their client had as many as it may have.
     client_connections_limit: Counter = "AcklineProxyClientConnectionsLimit",

@@ -24,15 +24,14 @@ pub(crate) async fn carry(shared: &Shared, inside: UdpFlow) {
     let (upstream, outside, is_ours) = match shared.way(client.ip(), wanted, Protocol::Udp) {
         Way::Through(upstream, target) => {
             let outside =
-                timeout(connect_timeout, upstream.associate(&shared.config.exit, &target, server_timeout))
-                    .await;
+                timeout(connect_timeout, upstream.associate(&shared.out, &target, server_timeout)).await;
             (upstream, outside, false)
         }
         Way::Resolver(upstream, resolver) => {
-            let exit = shared.exit_to_resolver();
+            let out = shared.out_to_resolver();
             let Resolver { address, protocol } = resolver;
             let outside =
-                timeout(connect_timeout, upstream.ask(exit, address, protocol, server_timeout)).await;
+                timeout(connect_timeout, upstream.ask(out, address, protocol, server_timeout)).await;
             (upstream, outside, true)
         }
         Way::Refuse => return inside.refuse(),

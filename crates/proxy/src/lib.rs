@@ -7,6 +7,7 @@
 //! | `flow` | one UDP flow |
 //! | `upstream/` | sockets of the kernel, SOCKS5, HTTP CONNECT |
 //! | `rules`, `file` | rules, and the file that has them |
+//! | `machine` | this machine's own addresses and routes |
 //! | `names` | names of addresses, from the resolver's answers |
 //! | `clients`, `counters`, `notices` | limits, numbers, lines |
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -16,8 +17,10 @@ mod backlog;
 mod clients;
 mod connection;
 mod counters;
+mod eyeballs;
 mod file;
 mod flow;
+mod machine;
 mod names;
 mod notices;
 mod outside;
@@ -30,6 +33,7 @@ mod upstream;
 pub use clients::Limits;
 pub use counters::{Counted, Kind, Stats};
 pub use file::{ConfigFile, FileError, Resolver};
+pub use machine::Interface;
 pub use notices::Say;
 pub use outside::Exit;
 pub use proxy::{Config, Meter, Proxy};

@@ -1,10 +1,13 @@
 //! What leads out: sockets of the kernel, or of another stack.
 
+use crate::eyeballs;
+use crate::machine::Machine;
 use ackline_runtime::Stack;
 use rustix::net::sockopt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -26,17 +29,29 @@ pub enum Exit {
     Stack(Stack),
 }
 
-impl Exit {
+/// An exit, apart from what leads back to the proxy.
+#[derive(Clone, Debug)]
+pub(crate) struct WayOut {
+    exit: Exit,
+    machine: Arc<Machine>,
+}
+
+impl WayOut {
+    pub(crate) const fn new(exit: Exit, machine: Arc<Machine>) -> Self {
+        Self { exit, machine }
+    }
+
     /// Connects to one address.
     pub(crate) async fn connect(&self, to: SocketAddr) -> io::Result<Stream> {
-        match self {
-            Self::Stack(stack) if !to.ip().is_loopback() => {
+        match &self.exit {
+            Exit::Stack(stack) if !to.ip().is_loopback() => {
                 let stream = stack.connect(to).await?;
                 // A connection without these options works as well.
                 let _ = stream.set_nodelay(true);
                 Ok(Stream::Stack(Box::new(stream)))
             }
-            Self::Kernel | Self::Stack(_) => {
+            Exit::Kernel | Exit::Stack(_) => {
+                self.machine.check_leaves(to.ip())?;
                 let stream = net::TcpStream::connect(to).await?;
                 let _ = stream.set_nodelay(true);
                 let _ = sockopt::set_socket_keepalive(&stream, true);
@@ -48,29 +63,24 @@ impl Exit {
         }
     }
 
-    /// Connects to the first address of `host` that answers.
+    /// Connects to the address of `host` that answers first.
     pub(crate) async fn connect_to_host(&self, host: &str, port: u16) -> io::Result<Stream> {
-        let mut outcome = Err(io::ErrorKind::NotFound.into());
-        for address in net::lookup_host((host, port)).await? {
-            outcome = self.connect(address).await;
-            if outcome.is_ok() {
-                break;
-            }
-        }
-        outcome
+        let addresses = net::lookup_host((host, port)).await?;
+        eyeballs::connect(addresses, |address| self.connect(address)).await
     }
 
     /// A UDP socket that exchanges datagrams with `to` alone.
     pub(crate) async fn socket(&self, to: SocketAddr) -> io::Result<Socket> {
         let any: IpAddr =
             if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        match self {
-            Self::Stack(stack) if !to.ip().is_loopback() => {
+        match &self.exit {
+            Exit::Stack(stack) if !to.ip().is_loopback() => {
                 let socket = stack.bind_udp((any, 0).into())?;
                 socket.connect(to).await?;
                 Ok(Socket::Stack(socket))
             }
-            Self::Kernel | Self::Stack(_) => {
+            Exit::Kernel | Exit::Stack(_) => {
+                self.machine.check_leaves(to.ip())?;
                 let socket = net::UdpSocket::bind((any, 0)).await?;
                 socket.connect(to).await?;
                 Ok(Socket::Kernel(socket))

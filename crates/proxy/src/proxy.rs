@@ -6,9 +6,10 @@ use crate::connection;
 use crate::counters::{Counters, Stats};
 use crate::file::Resolver;
 use crate::flow;
+use crate::machine::{Interface, Machine};
 use crate::names::Names;
 use crate::notices::{Notices, Say};
-use crate::outside::Exit;
+use crate::outside::{Exit, WayOut};
 use crate::rules::{Action, Rules};
 use crate::target::{Protocol, Target, can_be_carried};
 use crate::upstream::Upstream;
@@ -39,9 +40,13 @@ pub struct Config {
     pub resolver: Option<Resolver>,
     /// By what connections and flows leave. Default: the kernel's sockets.
     pub exit: Exit,
+    /// The interface whose packets come to the proxy, if it is of this network namespace: what the kernel's sockets would send
+    /// there fails, because it would come back. Default: none.
+    pub interface: Option<Interface>,
     /// The resolver is asked by the kernel's sockets, without an upstream, whatever the rules say. Default: false.
     pub resolver_is_near: bool,
-    /// The other ports of the proxy's own addresses are those of this machine's loopback. Default: false, they refuse.
+    /// The other ports of the proxy's own addresses are those of this machine's loopback, and clients may be carried on straight to this
+    /// machine's other addresses. Default: false, they refuse.
     pub loopback: bool,
     /// Limits of what clients may have.
     pub limits: Limits,
@@ -66,6 +71,7 @@ impl Default for Config {
             own: vec![],
             resolver: None,
             exit: Exit::Kernel,
+            interface: None,
             resolver_is_near: false,
             loopback: false,
             limits: Limits::default(),
@@ -82,6 +88,11 @@ impl Default for Config {
 pub(crate) struct Shared {
     pub(crate) config: Config,
     direct: Arc<Upstream>,
+    machine: Arc<Machine>,
+    /// By what connections and flows leave.
+    pub(crate) out: WayOut,
+    /// By the kernel's sockets.
+    near: WayOut,
     pub(crate) counters: Counters,
     pub(crate) backlog: Backlog,
     pub(crate) names: Names,
@@ -135,8 +146,12 @@ impl Proxy {
         let incoming = stack.listen(ListenOn::Any)?.incoming()?;
         let flows = stack.incoming_udp()?;
         let clients = Clients::new(config.limits);
+        let machine = Arc::new(Machine::new(config.interface.clone()));
         let shared = Arc::new(Shared {
             direct: Arc::new(Upstream::Direct),
+            out: WayOut::new(config.exit.clone(), machine.clone()),
+            near: WayOut::new(Exit::Kernel, machine.clone()),
+            machine,
             counters: Counters::default(),
             backlog: Backlog::new(config.backlog),
             names: Names::new(NAMES),
@@ -242,8 +257,8 @@ pub(crate) enum Way {
 
 impl Shared {
     /// By what questions to the resolver leave.
-    pub(crate) const fn exit_to_resolver(&self) -> &Exit {
-        if self.config.resolver_is_near { &Exit::Kernel } else { &self.config.exit }
+    pub(crate) const fn out_to_resolver(&self) -> &WayOut {
+        if self.config.resolver_is_near { &self.near } else { &self.out }
     }
 
     /// The way of what `client` sends to `wanted`. Counts what has none.
@@ -270,7 +285,10 @@ impl Shared {
             self.counters.named.one();
         }
         match (rules.action(client, &target, protocol), resolver) {
-            (Action::Through(upstream), _) => Way::Through(upstream.clone(), target),
+            (Action::Through(upstream), _) if self.may_carry(wanted.ip(), upstream) => {
+                Way::Through(upstream.clone(), target)
+            }
+            (Action::Through(_), _) => self.refuse_uncarried(),
             (Action::Resolver, Some(resolver)) => self.way_to(*resolver, client, protocol),
             (Action::Refuse | Action::Resolver, _) => {
                 self.counters.rule_refused.one();
@@ -281,6 +299,13 @@ impl Shared {
                 Way::Drop
             }
         }
+    }
+
+    /// `upstream` may carry a client on to `address`, whether it comes from a packet or from a name.
+    fn may_carry(&self, address: IpAddr, upstream: &Upstream) -> bool {
+        // Which addresses are a server's own, only the server knows.
+        let is_of_server = *upstream != Upstream::Direct;
+        can_be_carried(address) && (is_of_server || self.config.loopback || !self.machine.has(address))
     }
 
     fn way_to(&self, resolver: Resolver, client: IpAddr, protocol: Protocol) -> Way {

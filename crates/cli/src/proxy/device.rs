@@ -14,6 +14,7 @@ use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
 use ackline::runtime::stack::Shards;
 use ackline::runtime::{Device, Error as SetupError};
+use ackline_proxy::Interface;
 use ipnet::{IpNet, Ipv4Net};
 use rustix::fs::{FileType, fstat};
 use std::net::IpAddr;
@@ -24,6 +25,8 @@ use std::path::PathBuf;
 pub(super) struct Opened {
     pub(super) device: Box<dyn Device>,
     pub(super) program: Option<Program>,
+    /// If it is an interface of this machine's.
+    pub(super) interface: Option<Interface>,
 }
 
 /// Where clients are, and who the proxy is there.
@@ -135,9 +138,13 @@ impl Place {
                 let resolv_conf = names.resolv_conf(addresses);
                 let Started { program, tun, .. } =
                     program::start(&args.command, inside(addresses, &resolv_conf))?;
-                return Ok(Opened { device: Box::new(tun), program: Some(program) });
+                return Ok(Opened { device: Box::new(tun), program: Some(program), interface: None });
             }
-            Kind::Interface(addresses) => Box::new(interface(args, &name, addresses)?),
+            Kind::Interface(addresses) => {
+                let device = Box::new(interface(args, &name, addresses)?);
+                let index = Netlink::open()?.interface(&name)?.index;
+                return Ok(Opened { device, program: None, interface: Some(Interface { index, name }) });
+            }
             Kind::Namespace(at, addresses) => {
                 let inside = inside(addresses, "");
                 Box::new(namespace::run(&at, || namespace::make(&at, inside))?)
@@ -146,7 +153,7 @@ impl Place {
             Kind::Frames(fd) => Box::new(FrameSocket::new(fd, name, &ethernet(args))?),
             Kind::Socket(path) => Box::new(FrameSocket::connect(path, &ethernet(args))?),
         };
-        Ok(Opened { device: opened, program: None })
+        Ok(Opened { device: opened, program: None, interface: None })
     }
 }
 

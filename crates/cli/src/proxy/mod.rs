@@ -80,6 +80,14 @@ fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
             "--dns {address}: {upstream} carries no datagrams; write tcp://{address}"
         )));
     }
+    if let (Some(tun), [route, ..], None) = (&args.device.tun, &args.device.route[..], &args.out.out_dev)
+        && rules == Rules::all_through(Upstream::Direct)
+    {
+        return Err(Failure::usage(format!(
+            "--route {route}: what the proxy carries on to there would be routed to {tun}, and come back; give it another way \
+             (--upstream, --out-dev), or route by the clients' address or interface (ip rule) instead"
+        )));
+    }
     let names = Names::of_machine(dns.map(|dns| dns.address)).alone();
     let machines = Resolver { address: names.resolver, protocol: Protocol::Udp };
     let most = tunnel::descriptor_limit().saturating_sub(RESERVED).max(1);
@@ -119,7 +127,7 @@ async fn serve(
     let mut signals = Signals::catch()?;
     let recording = watch.begin((&place.name, place.link()), settings)?;
     let title = place.title.clone();
-    let Opened { device, program } = place.open(args, names)?;
+    let Opened { device, program, interface } = place.open(args, names)?;
     let out = out.map(|tunnel| way_out::start(tunnel, settings)).transpose()?;
     let (stack, exit) = match &out {
         Some(out) => {
@@ -128,7 +136,7 @@ async fn serve(
         }
         None => (tunnel::start_for_all(device, settings, args.device.shards)?, Exit::Kernel),
     };
-    let config = Config { exit, ..config };
+    let config = Config { exit, interface, ..config };
     let refused = |error: io::Error| Failure::system("accept connections", &error);
     let own = config.own.first().map(ToString::to_string).unwrap_or_default();
     let mut proxy = Proxy::new(&stack, config).map_err(refused)?;

@@ -5,22 +5,30 @@ use crate::emulate::resolver;
 use crate::fields::check_on;
 use crate::net::*;
 use crate::usage::refused;
+use ackline::runtime::netlink::{InterfaceAddress, Netlink};
+use ackline::runtime::netns::Namespace;
 use ackline::runtime::testing::{has_programs, skip};
 use serde_json::Value;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 /// Where a program asks to be connected to: nobody has this address.
 pub(crate) const FAR: &str = "192.0.2.7";
 
 /// A server that answers each request of HTTP with the same text, until the process ends. Its port.
 pub(crate) fn http(body: &'static str) -> u16 {
-    serve(move |mut stream| {
+    http_at(Ipv4Addr::LOCALHOST.into(), body)
+}
+
+/// The same at one of this machine's addresses.
+fn http_at(at: IpAddr, body: &'static str) -> u16 {
+    serve_at(at, move |mut stream| {
         let mut head = vec![];
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
@@ -74,7 +82,12 @@ pub(crate) fn socks() -> (u16, mpsc::Receiver<String>) {
 
 /// Attends each connection on a thread of its own, until the process ends.
 fn serve(attend: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a listener");
+    serve_at(Ipv4Addr::LOCALHOST.into(), attend)
+}
+
+/// The same at one of this machine's addresses.
+fn serve_at(at: IpAddr, attend: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) -> u16 {
+    let listener = TcpListener::bind((at, 0)).expect("a listener");
     let port = listener.local_addr().expect("bound").port();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -307,6 +320,103 @@ fn the_loopback_is_closed_unless_it_is_asked_for_and_the_status_is_the_programs(
     });
 }
 
+#[test]
+fn this_machines_addresses_are_closed_as_its_loopback_is_in_whatever_form() {
+    let name = "proxy::this_machines_addresses_are_closed_as_its_loopback_is_in_whatever_form";
+    if !has_programs(name, &["bash", "curl"]) {
+        return;
+    }
+    with_tun(name, || {
+        let mut netlink = Netlink::open().expect("a socket");
+        let here = Namespace::of_thread().expect("it is there");
+        netlink.add_veth("lan0", "lan1", &here).expect("a pair");
+        let index = netlink.interface("lan0").expect("there").index;
+        netlink.set_up(index).expect("up");
+        for net in ["10.7.0.1/24", "fd07::1/64"] {
+            let address = InterfaceAddress::network(net.parse().expect("a network"));
+            netlink.add_address(index, address).expect("an address");
+        }
+        netlink.await_address("fd07::1".parse().expect("an address")).expect("usable");
+        // As somebody's database, which is open to this machine's networks.
+        let web = http_at(Ipv6Addr::UNSPECIFIED.into(), "mine\n");
+        let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+        let udp = socket.local_addr().expect("bound").port();
+        let script = format!(
+            "for host in 10.7.0.1 '[fd07::1]' '[64:ff9b::a07:1]' '[2002:a07:1::1]' 169.254.169.254; do\n\
+                 curl -sS --noproxy '*' --max-time 20 http://$host:{web}/; echo $?\n\
+             done\n\
+             echo datagram >/dev/udp/10.7.0.1/{udp}; sleep 0.3"
+        );
+        let (_directory, json) = scratch("summary");
+        let proxy = |options: &[&str]| {
+            let sandbox = ["proxy", "--json", text(&json)];
+            let ended = run(&[&sandbox[..], options, &["--", "bash", "-c", &script]].concat());
+            let summary: Value =
+                serde_json::from_slice(&std::fs::read(&json).expect("a summary")).expect("JSON");
+            (stdout(&ended), summary["not_carried"].clone())
+        };
+        socket.set_nonblocking(true).expect("an option");
+        // curl's status 7: it could not connect.
+        assert_eq!(proxy(&[]), ("7\n7\n7\n7\n7\n".to_owned(), 6.into()));
+        assert_eq!(socket.recv(&mut [0; 9]).expect_err("nothing").kind(), io::ErrorKind::WouldBlock);
+        // Of what a translator or tunnel leads to there is nothing here, and metadata are always closed.
+        let (said, not_carried) = proxy(&["--loopback"]);
+        assert!(said.starts_with("mine\n0\nmine\n0\n7\n7\n7\n") && not_carried == 1, "{said}");
+        assert_eq!(socket.recv(&mut [0; 9]).expect("a datagram"), 9);
+        // A server knows which addresses are its own.
+        let (port, told) = socks();
+        let (upstream, url) = (format!("socks5://127.0.0.1:{port}"), format!("http://10.7.0.1:{web}/"));
+        let ended =
+            run(&["proxy", "-q", "--upstream", &upstream, "--", "curl", "-sS", "--noproxy", "*", &url]);
+        assert_eq!((stdout(&ended).as_str(), told.recv()), ("mine\n", Ok("10.7.0.1".to_owned())));
+    });
+}
+
+#[test]
+fn a_route_that_leads_back_to_the_proxy_is_refused_or_told_and_nothing_circles() {
+    with_tun("proxy::a_route_that_leads_back_to_the_proxy_is_refused_or_told_and_nothing_circles", || {
+        let device = ["proxy", "--tun", "ack0", "--route", "10.0.0.0/8", "--no-control"];
+        let complaint = refused(&device, 2);
+        assert!(
+            complaint
+                .contains("--route 10.0.0.0/8: what the proxy carries on to there would be routed to ack0"),
+            "{complaint}"
+        );
+        // With rules it may be meant, and depends on the destination.
+        let (directory, rules) = scratch("rules.toml");
+        let json = directory.path().join("summary");
+        std::fs::write(&rules, "[[rule]]\nto = '10.9.0.0/16'\naction = 'refuse'\n").expect("ours");
+        let options = ["--config", text(&rules), "--json", text(&json)];
+        let proxy = Running::start(&mut ackline(&[&device[..], &options].concat()));
+        until("the route", || {
+            let to = (Ipv4Addr::new(10, 9, 0, 1), 80).into();
+            let error = TcpStream::connect_timeout(&to, Duration::from_secs(9)).expect_err("nobody is there");
+            (error.kind() == io::ErrorKind::ConnectionRefused).then_some(())
+        });
+        let to = (Ipv4Addr::new(10, 1, 2, 3), 80).into();
+        let error = TcpStream::connect_timeout(&to, Duration::from_secs(60)).expect_err("nobody is there");
+        assert_eq!(error.kind(), io::ErrorKind::HostUnreachable);
+        let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+        socket.connect(("10.1.2.4", 53)).expect("a route");
+        socket.send(b"datagram").expect("sent");
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("an option");
+        let error = socket.recv(&mut [0; 9]).expect_err("refused");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let ended = proxy.end_while_signalled(|| {});
+        succeeded(&ended);
+        assert!(
+            ended.stderr.contains("direct: 10.1.2.3 is routed to ack0, by which it would come back"),
+            "{ended:?}"
+        );
+        let summary: Value = serde_json::from_slice(&std::fs::read(&json).expect("a summary")).expect("JSON");
+        for (key, number) in [("upstream_failed", 2), ("flows", 1)] {
+            assert_eq!(summary[key], number, "{summary}");
+        }
+        let connections = summary["connections"].as_u64().expect("a number");
+        assert_eq!(Some(connections - 1), summary["rule_refused"].as_u64(), "{summary}");
+    });
+}
+
 /// What a program says that tries to enter the namespace of this thread, to mount, and to get rights.
 fn escapes(command: &[&str]) -> String {
     let thread = rustix::thread::gettid().as_raw_nonzero();
@@ -325,12 +435,13 @@ fn escapes(command: &[&str]) -> String {
 
 #[test]
 fn a_program_of_root_cannot_leave_unless_it_keeps_its_capabilities() {
-    with_tun("proxy::a_program_of_root_cannot_leave_unless_it_keeps_its_capabilities", || {
+    let name = "proxy::a_program_of_root_cannot_leave_unless_it_keeps_its_capabilities";
+    if !has_programs(name, &["ip", "mount", "nsenter", "ping"]) {
+        return;
+    }
+    with_tun(name, || {
         if !rustix::process::geteuid().is_root() {
-            return skip(
-                "proxy::a_program_of_root_cannot_leave_unless_it_keeps_its_capabilities",
-                &"no root",
-            );
+            return skip(name, &"no root");
         }
         // The bounding set has CAP_NET_RAW, number 13, which the program does not get.
         let set = |name: &str, bits: u64| format!("Cap{name}:{bits:016x}");
@@ -386,7 +497,15 @@ fn a_device_that_is_removed_ends_the_proxy_with_one_line() {
         return;
     }
     with_tun(name, || {
-        let proxy = Running::start(&mut ackline(&["proxy", "--tun", "ack0", "--route", "192.0.2.0/24"]));
+        let proxy = Running::start(&mut ackline(&[
+            "proxy",
+            "--tun",
+            "ack0",
+            "--route",
+            "192.0.2.0/24",
+            "--upstream",
+            "socks5://127.0.0.1:1",
+        ]));
         // Its route is the last that the command gives it.
         let routes = || std::fs::read_to_string("/proc/thread-self/net/route").expect("proc");
         until("the route", || routes().contains("000200C0").then_some(()));

@@ -7,7 +7,7 @@ mod url;
 
 pub use url::{Server, UrlError, without_credentials};
 
-use crate::outside::{Exit, Socket, Stream};
+use crate::outside::{Socket, Stream, WayOut};
 use crate::target::{Protocol, Target};
 use framed::Framed;
 use rustix::io::Errno;
@@ -89,22 +89,22 @@ impl Upstream {
     /// Connects to `target`. The upstream's own server has `limit` to be ready for that.
     pub(crate) async fn connect(
         &self,
-        exit: &Exit,
+        out: &WayOut,
         target: &Target,
         limit: Duration,
     ) -> Result<Connected, ConnectError> {
         let connected = match self {
             Self::Direct => {
-                let stream = exit.connect(target.address).await;
+                let stream = out.connect(target.address).await;
                 Connected { stream: stream.map_err(ConnectError::of_destination)?, early: vec![] }
             }
             Self::Socks5(server) => {
-                let mut stream = within(limit, socks5::greet(exit, server)).await?;
+                let mut stream = within(limit, socks5::greet(out, server)).await?;
                 socks5::connect(&mut stream, target).await?;
                 Connected { stream, early: vec![] }
             }
             Self::Http(server) => {
-                let mut stream = within(limit, server.connect(exit)).await?;
+                let mut stream = within(limit, server.connect(out)).await?;
                 let early = http::connect(&mut stream, server, target).await?;
                 Connected { stream, early }
             }
@@ -115,17 +115,17 @@ impl Upstream {
     /// A way for datagrams to `target` and back. The upstream's own server has `limit` to make it.
     pub(crate) async fn associate(
         &self,
-        exit: &Exit,
+        out: &WayOut,
         target: &Target,
         limit: Duration,
     ) -> Result<Datagrams, ConnectError> {
         match self {
             Self::Direct => {
-                let socket = exit.socket(target.address).await.map_err(ConnectError::of_destination)?;
+                let socket = out.socket(target.address).await.map_err(ConnectError::of_destination)?;
                 Ok(Datagrams::Direct(socket))
             }
             Self::Socks5(server) => {
-                within(limit, Association::new(exit, server, target)).await.map(Datagrams::Socks5)
+                within(limit, Association::new(out, server, target)).await.map(Datagrams::Socks5)
             }
             Self::Http(_) => Err(ConnectError::Unreachable),
         }
@@ -136,15 +136,15 @@ impl Upstream {
     /// A way for questions to a resolver, and for its answers.
     pub(crate) async fn ask(
         &self,
-        exit: &Exit,
+        out: &WayOut,
         resolver: SocketAddr,
         by: Protocol,
         limit: Duration,
     ) -> Result<Datagrams, ConnectError> {
         match by {
-            Protocol::Udp => self.associate(exit, &resolver.into(), limit).await,
+            Protocol::Udp => self.associate(out, &resolver.into(), limit).await,
             Protocol::Tcp => self
-                .connect(exit, &resolver.into(), limit)
+                .connect(out, &resolver.into(), limit)
                 .await
                 .map(|connected| Datagrams::Framed(Framed::new(connected))),
         }

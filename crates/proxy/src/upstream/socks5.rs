@@ -4,7 +4,7 @@
 
 use super::url::Credentials;
 use super::{ConnectError, Server};
-use crate::outside::{Exit, Socket, Stream};
+use crate::outside::{Socket, Stream, WayOut};
 use crate::target::Target;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -32,9 +32,9 @@ fn wrong(what: &str) -> ConnectError {
 }
 
 /// Connects to the server, and introduces this client.
-pub(super) async fn greet(exit: &Exit, server: &Server) -> Result<Stream, ConnectError> {
+pub(super) async fn greet(out: &WayOut, server: &Server) -> Result<Stream, ConnectError> {
     let io = ConnectError::of_server;
-    let mut stream = server.connect(exit).await?;
+    let mut stream = server.connect(out).await?;
     let credentials = server.credentials();
     let greeting: &[u8] = match credentials {
         Some(_) => &[VERSION, 2, NO_AUTHENTICATION, USER_PASSWORD],
@@ -138,8 +138,8 @@ pub(crate) struct Association {
 }
 
 impl Association {
-    pub(super) async fn new(exit: &Exit, server: &Server, target: &Target) -> Result<Self, ConnectError> {
-        let mut control = greet(exit, server).await?;
+    pub(super) async fn new(out: &WayOut, server: &Server, target: &Target) -> Result<Self, ConnectError> {
+        let mut control = greet(out, server).await?;
         let peer = control.peer_addr().map_err(ConnectError::of_server)?;
         // Which address this machine sends from is not known before it sends.
         let any: IpAddr =
@@ -154,7 +154,7 @@ impl Association {
                 return Err(ConnectError::Server("it names its address for datagrams by a name".to_owned()));
             }
         };
-        let socket = exit.socket(relay).await.map_err(ConnectError::of_server)?;
+        let socket = out.socket(relay).await.map_err(ConnectError::of_server)?;
         Ok(Self { control, socket, header: [&[0; 3][..], &place(target)].concat() })
     }
 

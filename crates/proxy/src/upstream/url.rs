@@ -1,7 +1,7 @@
 //! The server of an upstream, as a URL names it.
 
 use super::ConnectError;
-use crate::outside::{Exit, Stream};
+use crate::outside::{Stream, WayOut};
 use std::fmt;
 
 /// Longest user name and password (RFC 1929, section 2).
@@ -72,8 +72,8 @@ impl Server {
     }
 
     /// A connection to the server itself.
-    pub(super) async fn connect(&self, exit: &Exit) -> Result<Stream, ConnectError> {
-        exit.connect_to_host(&self.host, self.port).await.map_err(ConnectError::of_server)
+    pub(super) async fn connect(&self, out: &WayOut) -> Result<Stream, ConnectError> {
+        out.connect_to_host(&self.host, self.port).await.map_err(ConnectError::of_server)
     }
 
     pub(super) const fn credentials(&self) -> Option<&Credentials> {

@@ -95,6 +95,17 @@ impl InterfaceAddress {
     }
 }
 
+/// Where packets of this host for an address go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// They stay on this host: one of its addresses, or an anycast address that it serves.
+    Local,
+    /// They leave by the interface with this index.
+    Interface(u32),
+    /// They go nowhere.
+    None,
+}
+
 /// A netlink socket in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct Netlink {
@@ -364,7 +375,7 @@ impl Netlink {
     pub fn await_address(&mut self, address: IpAddr) -> Result<()> {
         const ACTION: &str = "wait for an address to become usable";
         for _ in 0..2000 {
-            if self.is_local(address).map_err(Error::on(ACTION))? {
+            if self.look_up_route(address).map_err(Error::on(ACTION))? == Route::Local {
                 return Ok(());
             }
             #[expect(
@@ -376,22 +387,34 @@ impl Netlink {
         Err(Error::system(ACTION, Errno::TIMEDOUT))
     }
 
-    /// True if packets for `address` stay on this host.
-    fn is_local(&mut self, address: IpAddr) -> std::result::Result<bool, Errno> {
+    /// Which way this host's own packets for `address` take.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub fn route_to(&mut self, address: IpAddr) -> Result<Route> {
+        self.look_up_route(address).map_err(Error::on("look up a route"))
+    }
+
+    fn look_up_route(&mut self, address: IpAddr) -> std::result::Result<Route, Errno> {
         let octets = octets(address);
         // struct rtmsg, as in `add_route`; the kernel fills in everything but family and prefix length.
         let body = [family(address), (octets.len() * 8) as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        let mut local = false;
+        let mut found = Route::None;
         let outcome = self.transact(
             libc::RTM_GETROUTE,
             0,
             &body,
             |request| request.attribute(libc::RTA_DST, &octets),
-            |kind, body| local |= kind == libc::RTM_NEWROUTE && body.get(7) == Some(&libc::RTN_LOCAL),
+            |kind, body| {
+                if kind == libc::RTM_NEWROUTE {
+                    found = parse_route(body).unwrap_or(Route::None);
+                }
+            },
         );
         match outcome {
-            Ok(()) => Ok(local),
-            Err(Errno::NETUNREACH | Errno::HOSTUNREACH) => Ok(false),
+            Ok(()) => Ok(found),
+            // No route, or one that says so: unreachable, prohibit, blackhole.
+            Err(Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::ACCESS | Errno::INVAL) => Ok(Route::None),
             Err(errno) => Err(errno),
         }
     }
@@ -557,6 +580,15 @@ fn parse_address(body: &[u8]) -> Option<(u32, IpNet)> {
     }
     // On a point-to-point link IFA_ADDRESS is the peer's: rtnetlink(7).
     Some((index, IpNet::new(local.or(address)?, prefix).ok()?))
+}
+
+/// Parses a `struct rtmsg`.
+fn parse_route(body: &[u8]) -> Option<Route> {
+    if matches!(*body.get(7)?, libc::RTN_LOCAL | libc::RTN_ANYCAST) {
+        return Some(Route::Local);
+    }
+    let (_, index) = attributes(body.get(12..)?).find(|(kind, _)| *kind == libc::RTA_OIF)?;
+    u32_at(index, 0).map(Route::Interface)
 }
 
 /// The inverse of [`octets`].
