@@ -1,17 +1,29 @@
-//! One connection: the client waits until its destination has answered.
+//! One connection: the client waits until its destination has answered, or has proved its address and waits connected.
 
+use crate::clients::Early;
 use crate::outside::Stream;
 use crate::proxy::{Config, Shared, Way};
 use crate::relay::relay;
-use crate::target::Protocol;
+use crate::target::{Protocol, Target};
 use crate::upstream::{ConnectError, Connected};
 use ackline_runtime::{HeldSyn, Refusal, TcpStream};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use tokio::io::Interest;
 use tokio::time::timeout;
 
+/// Who is to be carried on.
+pub(crate) enum Client {
+    /// Nothing has been answered. Anybody may have forged its SYN.
+    Held(Box<HeldSyn>, Early),
+    /// It has completed its handshake.
+    Proved(Box<TcpStream>),
+}
+
 /// Answers the client as its destination does, and carries the connection on to its end.
-pub(crate) async fn carry(shared: &Shared, syn: HeldSyn) {
+pub(crate) async fn carry(shared: &Shared, client: Client) {
     // What opening takes is large, and gone before the connection idles: a box of its own keeps it out of the task.
-    let Some(open) = Box::pin(open(shared, syn)).await else { return };
+    let Some(open) = Box::pin(open(shared, client)).await else { return };
     let Open { mut inside, mut outside, early } = open;
     let counters = &shared.counters;
     let _open = counters.open_connections.enter();
@@ -29,40 +41,92 @@ struct Open {
 }
 
 /// Connects to the destination, and answers the client. Without a connection it has been counted, and the client told.
-async fn open(shared: &Shared, syn: HeldSyn) -> Option<Open> {
-    let counters = &shared.counters;
-    let (upstream, out, target) = match shared.way(syn.peer_addr().ip(), syn.local_addr(), Protocol::Tcp) {
+async fn open(shared: &Shared, client: Client) -> Option<Open> {
+    let Some(addresses) = client.addresses() else {
+        shared.counters.abandoned.one();
+        return None;
+    };
+    let outcome = match client.hold(connect(shared, addresses)).await {
+        Ok(Ok(connected)) => {
+            // If this fails the client has gone, and the destination is told.
+            let outside = Outside { stream: connected.stream, is_over: false };
+            client.accept().await.map(|inside| (inside, outside, connected.early))
+        }
+        Ok(Err(refusal)) => {
+            client.refuse(refusal);
+            return None;
+        }
+        Err(gone) => Err(gone),
+    };
+    let Ok((inside, outside, early)) = outcome else {
+        shared.counters.abandoned.one();
+        return None;
+    };
+    Some(Open { inside, outside, early })
+}
+
+/// A connection to the destination, or what the client is told.
+async fn connect(shared: &Shared, (from, to): (IpAddr, SocketAddr)) -> Result<Connected, Refusal> {
+    let (upstream, out, target): (_, _, Target) = match shared.way(from, to, Protocol::Tcp) {
         Way::Through(upstream, target) => (upstream, &shared.out, target),
         Way::Resolver(upstream, resolver) => (upstream, shared.out_to_resolver(), resolver.address.into()),
-        Way::Refuse => {
-            syn.refuse(Refusal::Rst);
-            return None;
-        }
-        Way::Drop => {
-            syn.refuse(Refusal::Drop);
-            return None;
-        }
+        Way::Refuse => return Err(Refusal::Rst),
+        Way::Drop => return Err(Refusal::Drop),
     };
     let Config { connect_timeout, server_timeout, .. } = shared.config;
-    let connect = timeout(connect_timeout, upstream.connect(out, &target, server_timeout));
-    let Ok(connected) = syn.hold(connect).await else {
-        counters.abandoned.one();
-        return None;
-    };
-    let Connected { stream: outside, early } = match connected.unwrap_or(Err(ConnectError::TimedOut)) {
-        Ok(connected) => connected,
-        Err(error) => {
-            syn.refuse(shared.refusal(&upstream, &error));
-            return None;
+    let connected = timeout(connect_timeout, upstream.connect(out, &target, server_timeout)).await;
+    connected.unwrap_or(Err(ConnectError::TimedOut)).map_err(|error| shared.refusal(&upstream, &error))
+}
+
+impl Client {
+    /// The client's address, and where it wants to go; `None` if it has gone.
+    fn addresses(&self) -> Option<(IpAddr, SocketAddr)> {
+        match self {
+            Self::Held(syn, _) => Some((syn.peer_addr().ip(), syn.local_addr())),
+            Self::Proved(stream) => Some((stream.peer_addr().ok()?.ip(), stream.local_addr().ok()?)),
         }
-    };
-    // If this fails the client has gone, and the destination is told.
-    let outside = Outside { stream: outside, is_over: false };
-    let Ok(inside) = syn.accept().await else {
-        counters.abandoned.one();
-        return None;
-    };
-    Some(Open { inside: Inside { stream: inside, is_over: false }, outside, early })
+    }
+
+    /// Waits for `work`, while the client waits.
+    ///
+    /// # Errors
+    /// If the client goes away before.
+    async fn hold<T>(&self, work: impl Future<Output = T>) -> io::Result<T> {
+        match self {
+            Self::Held(syn, _) => syn.hold(work).await,
+            Self::Proved(stream) => tokio::select! {
+                outcome = work => Ok(outcome),
+                failed = stream.ready(Interest::ERROR) => {
+                    failed.and(Err(io::ErrorKind::ConnectionReset.into()))
+                }
+            },
+        }
+    }
+
+    /// The client's end of the connection.
+    ///
+    /// # Errors
+    /// If it has gone.
+    async fn accept(self) -> io::Result<Inside> {
+        let stream = match self {
+            // The destination has its connection for an unproved client until then.
+            Self::Held(syn, early) => {
+                let stream = syn.accept().await;
+                drop(early);
+                stream?
+            }
+            Self::Proved(stream) => *stream,
+        };
+        Ok(Inside { stream, is_over: false })
+    }
+
+    /// Tells the client. All that one can be told that is connected is that it is not any more.
+    fn refuse(self, how: Refusal) {
+        match self {
+            Self::Held(syn, _) => syn.refuse(how),
+            Self::Proved(stream) => stream.abort(),
+        }
+    }
 }
 
 /// A client's end, which is reset unless all has been passed on.

@@ -100,6 +100,8 @@ counters! {
     client_connections_limit: Counter = "AcklineProxyClientConnectionsLimit",
     /// Flows refused because their client had as many as it may have.
     client_flows_limit: Counter = "AcklineProxyClientFlowsLimit",
+    /// SYNs whose clients had to complete their handshake first, because as many others were unproved as may be.
+    proof_first: Counter = "AcklineProxyProofFirst",
     /// Connections and flows that found no descriptor, or as many others as may be; their clients ask again.
     no_descriptor: Counter = "AcklineProxyNoDescriptor",
     /// Connections and flows that the destination refused.

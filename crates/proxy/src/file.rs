@@ -124,6 +124,9 @@ struct WrittenRule {
 struct WrittenLimits {
     client_connections: Option<u32>,
     client_flows: Option<u32>,
+    client_total: Option<u32>,
+    client_early: Option<u32>,
+    early: Option<u32>,
     total: Option<u32>,
     connect_timeout: Option<Text<Time>>,
     server_timeout: Option<Text<Time>>,
@@ -176,6 +179,9 @@ impl ConfigFile {
         let limits = Limits {
             client_connections: limits.client_connections.unwrap_or(usual.client_connections),
             client_flows: limits.client_flows.unwrap_or(usual.client_flows),
+            client_total: limits.client_total.unwrap_or(usual.client_total),
+            client_early: limits.client_early.unwrap_or(usual.client_early),
+            early: limits.early.unwrap_or(usual.early),
             total: limits.total.unwrap_or(usual.total),
         };
         let [connect_timeout, server_timeout] =
@@ -352,6 +358,9 @@ mod tests {
              action = 'drop'\n\
              [limits]\n\
              client_connections = 7\n\
+             client_total = 8\n\
+             client_early = 9\n\
+             early = 10\n\
              server_timeout = '500ms'\n\
              backlog = '8M'\n",
         )
@@ -379,7 +388,16 @@ mod tests {
         );
         assert_eq!((file.connect_timeout, file.server_timeout), (None, Some(Duration::from_millis(500))));
         assert_eq!(file.backlog, Some(8 << 20));
-        assert_eq!(file.limits, Limits { client_connections: 7, ..Limits::default() });
+        assert_eq!(
+            file.limits,
+            Limits {
+                client_connections: 7,
+                client_total: 8,
+                client_early: 9,
+                early: 10,
+                ..Limits::default()
+            }
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The proxy: what comes to a stack, and where it goes.
 
 use crate::backlog::Backlog;
-use crate::clients::{Clients, Full, Limits};
-use crate::connection;
+use crate::clients::{Clients, Full, Limits, Place};
+use crate::connection::{self, Client};
 use crate::counters::{Counters, Stats};
 use crate::file::Resolver;
 use crate::flow;
@@ -13,13 +13,14 @@ use crate::outside::{Exit, WayOut};
 use crate::rules::{Action, Rules};
 use crate::target::{Protocol, Target, can_be_carried};
 use crate::upstream::Upstream;
-use ackline_runtime::{HeldSyn, Incoming, IncomingUdp, Refusal, Stack, UdpFlow};
+use ackline_runtime::{HeldSyn, Incoming, IncomingUdp, Refusal, Stack, TcpStream, UdpFlow};
 use ackline_tcp_core::ListenOn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -103,7 +104,8 @@ pub(crate) struct Shared {
 /// come there, and carries them on.
 ///
 /// A client is answered when its destination has answered: who is refused there gets an RST, whom no way leads to an ICMP error, and
-/// who gets no answer there gets none here.
+/// who gets no answer there gets none here. Beyond [`Limits::client_early`] and [`Limits::early`], clients are connected first, because
+/// anybody may forge a SYN; then all of that is an RST.
 pub struct Proxy {
     shared: Arc<Shared>,
     clients: Arc<Clients>,
@@ -176,6 +178,11 @@ impl Proxy {
                     Ok(syn) => self.connection(syn),
                     Err(error) => return error,
                 },
+                // Others wait in the backlog.
+                proved = self.incoming.listener().accept(), if !self.clients.is_full() => match proved {
+                    Ok((stream, peer)) => self.proved(stream, peer.ip()),
+                    Err(error) => return error,
+                },
                 flow = self.flows.accept() => match flow {
                     Ok(flow) => self.flow(flow),
                     Err(error) => return error,
@@ -199,29 +206,56 @@ impl Proxy {
     }
 
     fn connection(&mut self, syn: HeldSyn) {
-        let counters = &self.shared.counters;
-        counters.connections.one();
-        match self.clients.enter(syn.peer_addr().ip(), Protocol::Tcp) {
-            Ok(place) => {
-                let shared = self.shared.clone();
-                // Beside the client's shard, where the other end's socket is made, too.
-                let beside = syn.runtime().clone();
-                let carry = async move {
-                    connection::carry(&shared, syn).await;
-                    drop(place);
-                };
-                self.connections.spawn_on(carry, &beside);
-            }
+        let client = syn.peer_addr().ip();
+        let place = match self.place(client) {
+            Ok(place) => place,
+            Err(Full::Client) => return syn.refuse(Refusal::Rst),
+            Err(Full::Total) => return syn.refuse(Refusal::Drop),
+        };
+        // Beyond its limits it is connected first, and costs nothing until then.
+        let Some(early) = self.clients.begin_early(client) else {
+            self.shared.counters.proof_first.one();
+            return syn.release();
+        };
+        self.shared.counters.connections.one();
+        // Beside the client's shard, where the other end's socket is made, too.
+        let beside = syn.runtime().clone();
+        self.carry(Client::Held(Box::new(syn), early), place, &beside);
+    }
+
+    /// A client has completed its handshake whose SYN was not to be held.
+    fn proved(&mut self, stream: TcpStream, client: IpAddr) {
+        let Ok(place) = self.place(client) else { return stream.abort() };
+        self.shared.counters.connections.one();
+        let beside = stream.runtime().clone();
+        self.carry(Client::Proved(Box::new(stream)), place, &beside);
+    }
+
+    /// A place for a connection of `client`. Counts and says why there is none.
+    fn place(&self, client: IpAddr) -> Result<Place, Full> {
+        let place = self.clients.enter(client, Protocol::Tcp);
+        match place {
+            Ok(_) => {}
             Err(Full::Client) => {
-                counters.client_connections_limit.one();
-                self.shared.client_is_full(syn.peer_addr().ip(), "connections");
-                syn.refuse(Refusal::Rst);
+                self.shared.counters.connections.one();
+                self.shared.counters.client_connections_limit.one();
+                self.shared.client_is_full(client, "connections");
             }
             Err(Full::Total) => {
+                self.shared.counters.connections.one();
                 self.shared.is_full();
-                syn.refuse(Refusal::Drop);
             }
         }
+        place
+    }
+
+    fn carry(&mut self, client: Client, place: Place, beside: &Handle) {
+        let shared = self.shared.clone();
+        let carry = async move {
+            connection::carry(&shared, client).await;
+            drop(place);
+        };
+        self.connections.spawn_on(carry, beside);
     }
 
     fn flow(&mut self, flow: UdpFlow) {

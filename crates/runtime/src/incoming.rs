@@ -172,6 +172,13 @@ impl HeldSyn {
         }
     }
 
+    /// Answers the client at once, as a listener does that holds nothing, and forgets it: it has no place any more, and if there are many of
+    /// its kind its SYN-ACK is a cookie. If it completes the handshake, the connection comes from
+    /// [`accept`](TcpListener::accept) of [`Incoming::listener`]. For clients that must prove their address first.
+    pub fn release(self) {
+        self.shard.act(|state, now, _| state.release_syn(now, self.id));
+    }
+
     /// Refuses the client.
     pub fn refuse(self, how: Refusal) {
         self.shard.act(|state, now, _| state.refuse_syn(now, self.id, how));

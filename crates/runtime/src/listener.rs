@@ -229,8 +229,8 @@ impl TcpListener {
     /// How many are held is bounded: [`AcceptConfig::max_held_syns`](ackline_tcp_core::AcceptConfig::max_held_syns) for this listener,
     /// [`max_held_syns`](ackline_tcp_core::EndpointConfig::max_held_syns) and
     /// [`held_syns_per_source`](ackline_tcp_core::EndpointConfig::held_syns_per_source) for the stack; and for how long:
-    /// [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout). Such a listener does without fast open and SYN
-    /// cookies.
+    /// [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout). Such a listener does without fast open, and without
+    /// SYN cookies but for clients that it [releases](crate::HeldSyn::release).
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone, `NotConnected` once the stack shuts down.

@@ -583,7 +583,8 @@ pub struct AcceptConfig {
     /// its data. Half-open connections have a limit of their own, [`EndpointConfig::max_half_open`].
     pub backlog: u32,
     /// Nothing is answered before the application has decided: each SYN is held for it
-    /// ([`Endpoint::next_syn`](crate::Endpoint::next_syn)). Such a listener does without fast open and SYN cookies.
+    /// ([`Endpoint::next_syn`](crate::Endpoint::next_syn)). Such a listener does without fast open; SYN cookies are for SYNs that it
+    /// [lets go](crate::Endpoint::release_syn).
     pub hold_syns: bool,
     /// Maximum number of SYNs of this listener that are held, beside [`EndpointConfig::max_held_syns`] for all.
     pub max_held_syns: u32,

@@ -114,6 +114,7 @@ counters! {
     held_syns, "AcklineHeldSyns", "SYNs that were held for the application's answer.";
     held_syn_repeats, "AcklineHeldSynRepeats", "Repetitions of held SYNs, which got no answer.";
     held_syns_refused, "AcklineHeldSynsRefused", "Held SYNs that the application refused.";
+    held_syns_released, "AcklineHeldSynsReleased", "Held SYNs that were answered as those of a listener that holds none.";
     held_syns_cancelled, "AcklineHeldSynsCancelled", "Held SYNs that an RST or a new SYN of the peer ended.";
     held_syns_expired, "AcklineHeldSynsExpired", "Held SYNs refused because the application had not answered in time.";
     held_syns_evicted, "AcklineHeldSynsEvicted", "Held SYNs dropped for lack of memory.";

@@ -111,6 +111,7 @@ async fn emulate(
         capabilities: args.keep_capabilities,
     };
     let Started { program, tun, overruns } = program::start(&args.command, inside)?;
+    tunnel::claim_descriptors();
     // Its time begins when all is there.
     let mut emulator = Emulator::new(kind.pacing).map_err(failed)?.with_offload(kind.offload);
     let zero = unix_ns(emulator.epoch());

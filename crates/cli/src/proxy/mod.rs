@@ -128,6 +128,7 @@ async fn serve(
     let recording = watch.begin((&place.name, place.link()), settings)?;
     let title = place.title.clone();
     let Opened { device, program, interface } = place.open(args, names)?;
+    tunnel::claim_descriptors();
     let out = out.map(|tunnel| way_out::start(tunnel, settings)).transpose()?;
     let (stack, exit) = match &out {
         Some(out) => {

@@ -39,6 +39,7 @@ impl Summary {
             (stats.rule_refused + stats.rule_dropped, "refused or dropped by rules"),
             (stats.not_carried, "to addresses that are not carried on"),
             (stats.client_connections_limit + stats.client_flows_limit, "over the limit of a client"),
+            (stats.proof_first, "that had to prove their address first"),
             (stats.no_descriptor, "without a descriptor"),
         ]
         .into_iter()

@@ -20,7 +20,7 @@ use ackline::runtime::{Device, Pacing, Stack};
 use ethernet::{Ethernet, Place};
 use ipnet::IpNet;
 use raw::Raw;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -270,10 +270,18 @@ fn descriptors(count: usize) -> io::Result<()> {
     Ok(opened.map(drop)?)
 }
 
-/// Descriptors that this process may have.
+/// Descriptors that this process may have, once it has [claimed](claim_descriptors) them.
 pub(crate) fn descriptor_limit() -> u32 {
-    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     u32::try_from(most).unwrap_or(u32::MAX)
+}
+
+/// Raises the soft limit of descriptors to the hard one. That is low for programs that use select(2), which this one does not; those that it
+/// starts keep theirs if they are started before.
+pub(crate) fn claim_descriptors() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Whoever is refused that has what it had.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// The program that runs, for what is to be done with it once.

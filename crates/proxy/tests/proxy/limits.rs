@@ -11,6 +11,7 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
@@ -133,26 +134,49 @@ impl Device for Flooded {
 }
 
 #[tokio::test]
-async fn a_flood_of_syns_leaves_nothing_and_an_honest_client_is_served() {
+async fn a_flood_of_forged_syns_begins_few_connections_outside_and_an_honest_client_is_served_meanwhile() {
     const TOTAL: u32 = 200;
+    const SYNS: u32 = 3_000;
+    const EARLY: u64 = TOTAL as u64 / 4;
     let (device, end) = Channel::pair(ChannelConfig::default());
     let client = Stack::builder(end).address(CLIENT).spawn().expect("a stack");
-    let device = Flooded { device, left: 3_000, packet: vec![] };
+    let device = Flooded { device, left: SYNS, packet: vec![] };
     let limits = Limits { total: TOTAL, ..Limits::default() };
-    // An upstream that never answers: each SYN is held, with a connection of its own to the upstream.
+    // An upstream that never answers: what is begun there lasts.
     let (silent, upstream) = listener().await;
-    let limit = Duration::from_millis(200);
-    let config =
-        Config { limits, connect_timeout: limit, ..through(&format!("socks5://127.0.0.1:{upstream}")) };
+    let config = Config { limits, ..through(&format!("socks5://127.0.0.1:{upstream}")) };
     let world = on(device, client, config);
-    let most = u64::from(TOTAL);
-    world.until(|stats| stats.no_descriptor >= most && stats.connections > 2 * most).await;
-    // The proxy's own address needs no upstream; the client repeats its SYN until there is a place.
+    world.until(|stats| stats.proof_first + stats.connections == u64::from(SYNS)).await;
+    assert_eq!(world.meter.read().connections, EARLY);
+    // The client proves its address, and has what others cannot take.
     let (server, port) = listener().await;
     let stream = world.connect(port).await.expect("connected");
     talk(stream, server.accept().await.expect("a connection").0).await;
-    world.until(|stats| stats.upstream_timeouts >= most && stats.finished + stats.reset == 1).await;
+    world.until(|stats| stats.finished + stats.reset == 1).await;
     let stats = world.meter.read();
-    assert!((stats.open_connections, stats.abandoned) == (0, 0), "{stats:?}");
-    drop(silent);
+    assert_eq!(
+        (stats.connections, stats.upstream_timeouts, stats.no_descriptor),
+        (EARLY + 1, 0, 0),
+        "{stats:?}"
+    );
+    for _ in 0..EARLY {
+        timeout(PATIENCE, silent.accept()).await.expect("in time").expect("a connection");
+    }
+    assert!(timeout(Duration::from_millis(100), silent.accept()).await.is_err(), "one more");
+}
+
+#[tokio::test]
+async fn a_client_beyond_its_limit_of_early_connections_is_connected_first() {
+    let limits = Limits { client_early: 0, ..Limits::default() };
+    let world = world(Config { limits, ..Config::default() });
+    let (server, port) = listener().await;
+    let stream = world.connect(port).await.expect("connected");
+    talk(stream, server.accept().await.expect("a connection").0).await;
+    // All that it can be told is that it is not connected any more.
+    let mut stream = world.connect(closed_port().await).await.expect("connected");
+    let read = timeout(PATIENCE, stream.read_u8()).await.expect("in time");
+    assert_eq!(read.expect_err("reset").kind(), ErrorKind::ConnectionReset);
+    world.until(|stats| stats.finished + stats.reset == 1).await;
+    let stats = world.meter.read();
+    assert_eq!((stats.proof_first, stats.connections, stats.upstream_refused), (2, 2, 1), "{stats:?}");
 }

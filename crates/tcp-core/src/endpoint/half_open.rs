@@ -43,17 +43,10 @@ impl Endpoint {
         if listener.accept.hold_syns {
             return self.hold_syn(now, number, tuple, ip, syn, iss_floor);
         }
-        // RFC 9293, section 3.10.7.2, does not cover these cases; the client repeats an unanswered SYN.
-        if !listener.may_have_room() {
-            return self.drop_packet(DropReason::BacklogFull);
-        }
-        if !self.limits.connections.may_have_room(self.slots.len()) {
-            return self.drop_packet(DropReason::EndpointFull);
-        }
-        if !self.egress.strays.has_room_for_syn_ack() {
-            return self.drop_packet(DropReason::HalfOpenFull);
-        }
-        let config = listener.accept.conn.clone();
+        let config = match self.may_answer(number) {
+            Ok(config) => config,
+            Err(reason) => return self.drop_packet(reason),
+        };
         let fast_open = self.fast_open_syn(now, &config, tuple, syn);
         if let FastOpenSyn::Valid(cookie) = fast_open {
             if let Err(reason) = self.take_place(number, false) {
@@ -62,19 +55,50 @@ impl Endpoint {
             let iss = self.iss(now, tuple, iss_floor);
             return self.accept_early(now, number, tuple, (ip, syn), iss, cookie);
         }
-        if iss_floor.is_none() && self.wants_cookie() {
-            return self.send_cookie(now, &config, tuple, syn);
-        }
-        let iss = self.iss(now, tuple, iss_floor);
         let mut offer = Offer::of(syn);
         if fast_open == FastOpenSyn::WithoutCookie {
             offer = offer.with_cookie();
         }
-        let half_open = HalfOpen::begun_by(syn, iss, offer);
-        match self.begin_half_open(now, number, tuple, config, half_open, iss_floor.is_some()) {
+        let half_open = HalfOpen::begun_by(syn, SeqNum(0), offer);
+        match self.answer_syn(now, number, tuple, config, half_open, iss_floor) {
             Ok(()) => Ingested::HalfOpen,
             Err(reason) => self.drop_packet(reason),
         }
+    }
+
+    /// The settings of connections of a listener, if a SYN for it may be answered. RFC 9293, section 3.10.7.2, does not cover what
+    /// forbids that; the client repeats an unanswered SYN.
+    pub(super) fn may_answer(&mut self, number: NonZeroU32) -> Result<Arc<ConnConfig>, DropReason> {
+        let listener = self.listeners.get_mut(number).ok_or(DropReason::NoConnection)?;
+        if !listener.may_have_room() {
+            return Err(DropReason::BacklogFull);
+        }
+        if !self.limits.connections.may_have_room(self.slots.len()) {
+            return Err(DropReason::EndpointFull);
+        }
+        if !self.egress.strays.has_room_for_syn_ack() {
+            return Err(DropReason::HalfOpenFull);
+        }
+        Ok(listener.accept.conn.clone())
+    }
+
+    /// Answers a SYN by a cookie, or by an entry in the SYN cache. `half_open` has no sequence number of ours yet. `iss_floor`: it
+    /// follows a connection in TIME-WAIT.
+    pub(super) fn answer_syn(
+        &mut self,
+        now: Instant,
+        number: NonZeroU32,
+        tuple: &FourTuple,
+        config: Arc<ConnConfig>,
+        mut half_open: HalfOpen,
+        iss_floor: Option<SeqNum>,
+    ) -> Result<(), DropReason> {
+        if iss_floor.is_none() && self.wants_cookie() {
+            self.send_cookie(now, &config, tuple, &half_open.syns);
+            return Ok(());
+        }
+        half_open.syns.iss = self.iss(now, tuple, iss_floor);
+        self.begin_half_open(now, number, tuple, config, half_open, iss_floor.is_some())
     }
 
     /// Adds an entry to the SYN cache, and queues its SYN-ACK. `reopens`: it follows a connection in TIME-WAIT.
@@ -123,21 +147,15 @@ impl Endpoint {
         !self.limits.half_open.has_room(self.syn_cache.len())
     }
 
-    /// Queues a SYN-ACK with a cookie.
-    fn send_cookie(
-        &mut self,
-        now: Instant,
-        config: &ConnConfig,
-        tuple: &FourTuple,
-        syn: &TcpSegment<'_>,
-    ) -> Ingested {
-        let mut peer = Offer::of(syn);
+    /// Queues a SYN-ACK with a cookie, for the client's part of `asked`.
+    fn send_cookie(&mut self, now: Instant, config: &ConnConfig, tuple: &FourTuple, asked: &Syns) {
+        let mut peer = asked.peer;
         if !config.timestamps || peer.timestamp().is_none() {
             peer = peer.mss_only();
         }
         let remote = tuple.remote_ip();
         let mss = peer.mss().unwrap_or(default_mss(&remote));
-        let syns = Syns::passive(self.cookies.make(now, tuple, syn.seq, mss), syn.seq, peer);
+        let syns = Syns::passive(self.cookies.make(now, tuple, asked.irs, mss), asked.irs, peer);
         let ts_offset = self.isn.timestamp_offset(tuple);
         let mut header = blank_header(config, &self.config, tuple);
         header.seq = syns.iss;
@@ -152,7 +170,6 @@ impl Endpoint {
             self.observe.counters.syncookies_sent += 1;
             self.push_stray(now, Stray::Cookie { header: built, checksum: emitted.checksum });
         }
-        Ingested::HalfOpen
     }
 
     /// The handshake that an ACK for a listener completes because it acknowledges a cookie.

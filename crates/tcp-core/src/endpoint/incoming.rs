@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   SYN ──► held ──┬─ accept_syn ──► SYN cache ──► SYN-ACK ── ACK ──► SynEvent::Connected
+//!                  ├─ release_syn ─► SYN cache or cookie ──── ACK ──► backlog of the listener
 //!                  ├─ refuse_syn ──► RST, ICMP error, or nothing
 //!                  └─ RST, another SYN, too long, no memory ──► SynEvent::Ended, if the application has it
 //! ```
@@ -15,8 +16,8 @@
 //! - **A SYN with another number** is a client that has begun anew: the held one ends, and the new one is held. A stranger who
 //!   guesses addresses and ports can do that, too; the client's next SYN undoes it.
 //! - **TIME-WAIT** that the SYN may end (RFC 6191) lasts until it is accepted.
-//! - **SYN cookies** are not used: they save the state that the held SYN has taken already. The entry in the SYN cache has to find
-//!   room as any other.
+//! - **SYN cookies** are not used for SYNs that are accepted: they save the state that the held SYN has taken already. The entry in
+//!   the SYN cache has to find room as any other. SYNs that are released are answered with cookies as those of other listeners.
 //! - **Fast open** is off: data of a SYN would have to be kept, and nobody has accepted it yet. The client sends it again.
 
 use super::held_syns::{IncomingSyn, SynEvent, SynId};
@@ -125,10 +126,7 @@ impl Endpoint {
                 });
             }
         }
-        if let Some(name) = self.time_wait.look_up(&id.tuple) {
-            self.time_wait.remove(name);
-            self.observe.counters.tcp_tw_reopened += 1;
-        }
+        self.end_time_wait(&id.tuple);
         self.held_syns.answered(id);
         Ok(())
     }
@@ -146,6 +144,41 @@ impl Endpoint {
         {
             self.held_syns.take_answered(&id.tuple);
             self.reset_half_open_at(now, place);
+        }
+    }
+
+    /// Answers a SYN as a listener does that holds none, and lets it go: by an entry in the SYN cache, or a cookie that takes nothing. If
+    /// the client completes the handshake, the connection waits in the listener's [backlog](crate::AcceptConfig::backlog) as any other.
+    /// For an application that has more SYNs than it has answers for, and wants clients to prove their addresses first. What finds
+    /// no room is dropped and counted; the client repeats it. No event follows. Nothing happens if the SYN is gone. O(1).
+    pub fn release_syn(&mut self, now: Instant, id: SynId) {
+        self.now = self.now.max(now);
+        self.unsettled = true;
+        let Some(place) = self.held_syns.place_of(&id) else { return };
+        let Some(held) = self.held_syns.remove(place) else { return };
+        self.count_held_syns();
+        self.observe.counters.held_syns_released += 1;
+        if self.lookup(&id.tuple).is_some() {
+            return;
+        }
+        let (listener, half_open) = (held.listener, held.half_open(SeqNum(0)));
+        let answered = self
+            .may_answer(listener)
+            .and_then(|config| self.answer_syn(now, listener, &id.tuple, config, half_open, held.iss_floor));
+        if let Err(reason) = answered {
+            self.drop_packet(reason);
+            return;
+        }
+        if held.iss_floor.is_some() {
+            self.end_time_wait(&id.tuple);
+        }
+    }
+
+    /// A SYN that is answered reopens a connection in TIME-WAIT.
+    fn end_time_wait(&mut self, tuple: &FourTuple) {
+        if let Some(name) = self.time_wait.look_up(tuple) {
+            self.time_wait.remove(name);
+            self.observe.counters.tcp_tw_reopened += 1;
         }
     }
 

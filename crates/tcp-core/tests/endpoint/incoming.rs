@@ -10,8 +10,8 @@ use ackline_tcp_core::wire::{
     parse,
 };
 use ackline_tcp_core::{
-    AcceptConfig, ConnConfig, ConnId, DropReason, Duration, EndpointConfig, Ingested, ListenOn, RxPacket,
-    State, Target, TxBudget, WakeReason,
+    AcceptConfig, ConnConfig, ConnId, DropReason, Duration, EndpointConfig, Event, Ingested, ListenOn,
+    RxPacket, State, Target, TxBudget, WakeReason,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -477,6 +477,39 @@ fn an_accepted_syn_is_not_answered_with_a_cookie() {
         assert_eq!(told(&mut bench).last(), Some(&ended), "the oldest made room");
         let (id, syn_ack) = &accepted[2];
         complete(&mut bench, *id, syn_ack);
+    }
+}
+
+#[test]
+fn a_released_syn_is_answered_as_that_of_a_listener_that_holds_none() {
+    for (cookies, entries) in [(SynCookies::WhenFull, 1), (SynCookies::Always, 0)] {
+        let mut bench = bench(|host, accept| {
+            host.syn_cookies = cookies;
+            accept.backlog = 1;
+        });
+        let (id, _) = take(&mut bench, peer(1));
+        bench.endpoint.release_syn(bench.now, id);
+        let sent = bench.drain();
+        assert_eq!((sent.len(), sent[0].flags, sent[0].ack), (1, SYN | ACK, IRS + 1));
+        assert_eq!((bench.endpoint.held_syns(), bench.held()), (0, (entries, 0)), "{cookies:?}");
+        assert_eq!(bench.endpoint.accept_syn(bench.now, id), Err(AcceptError::Gone));
+        bench.endpoint.release_syn(bench.now, id);
+        assert_eq!(bench.drain().len(), 0, "once");
+        // The client has proved its address, and waits in the backlog.
+        let (ingested, _) = bench.arrive(&reply(&sent[0], ACK, &[]));
+        let Ingested::Accepted(conn) = ingested else { panic!("{ingested:?}") };
+        assert_eq!(
+            bench.endpoint.poll_event(),
+            Some(Event::Accepted { listener: bench.listener, conn }),
+            "{cookies:?}"
+        );
+        let events: Vec<_> = std::iter::from_fn(|| bench.endpoint.poll_syn_event()).collect();
+        assert_eq!(events, [SynEvent::Arrived(bench.listener)]);
+        // Without room there a released SYN is dropped, and the next one of the client is held anew.
+        let (id, _) = take(&mut bench, peer(2));
+        bench.endpoint.release_syn(bench.now, id);
+        assert_eq!((bench.drain().len(), bench.endpoint.counters().held_syns_released), (0, 2));
+        take(&mut bench, peer(2));
     }
 }
 

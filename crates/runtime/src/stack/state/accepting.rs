@@ -22,6 +22,8 @@ struct Waiting {
     conns: VecDeque<(usize, ConnId)>,
     /// The task that polls for them.
     waker: Option<Waker>,
+    /// Others wait for the listener's SYNs.
+    holds_syns: bool,
 }
 
 impl AcceptQueue {
@@ -32,9 +34,14 @@ impl AcceptQueue {
 
     /// A connection of this shard waits.
     pub(super) fn push(&self, shard: usize, conn: ConnId, wakes: &mut Wakes) {
-        wakes.arrival(&self.arrivals);
         let mut waiting = self.lock();
         waiting.conns.push_back((shard, conn));
+        if waiting.holds_syns {
+            // One of them alone may be woken who waits for a SYN.
+            wakes.everyone(&self.arrivals);
+        } else {
+            wakes.arrival(&self.arrivals);
+        }
         wakes.extend(waiting.waker.take());
     }
 
@@ -46,6 +53,11 @@ impl AcceptQueue {
             store(&mut waiting.waker, waker);
         }
         next
+    }
+
+    /// SYNs are held from now on.
+    pub(super) fn hold_syns(&self) {
+        self.lock().holds_syns = true;
     }
 
     /// Keeps the waker of a task that polls for SYNs.

@@ -36,6 +36,9 @@ impl StackState {
     pub(crate) fn hold_syns(&mut self, listener: ListenerId) -> io::Result<()> {
         self.check_open()?;
         self.accept_config(listener)?.hold_syns = true;
+        if let Some(queue) = self.listeners.get(&listener) {
+            queue.hold_syns();
+        }
         Ok(())
     }
 
@@ -77,6 +80,13 @@ impl StackState {
             None => self.endpoint.refuse_syn(now, id, how),
             Some(Ok(conn)) => self.discard(now, conn),
             Some(Err(_)) => {}
+        }
+    }
+
+    /// The program lets a SYN be answered as those of a listener that holds none.
+    pub(crate) fn release_syn(&mut self, now: Instant, id: SynId) {
+        if self.syns.0.remove(&id).is_some() {
+            self.endpoint.release_syn(now, id);
         }
     }
 
