@@ -2,24 +2,35 @@
 //!
 //! A send buffer follows the congestion window, so it is as large as the path to one client deserves. A thousand such buffers hold what
 //! no client could have sooner: they all wait for the same device, or the same processor. So those that wait for room share a number of
-//! bytes. While few wait, each has what TCP gives it.
+//! bytes. While few wait, each has what TCP gives it. The windows of clients that send share what the device's queue holds in the same way.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What each may hold, however many wait: a super-packet.
+/// What a send buffer may hold, however many wait: a super-packet.
 const LEAST: u32 = 64 << 10;
 
-/// The connections that have more for their clients than there is room for.
+/// What a client may send, however many do: two segments, so that the second is acknowledged at once.
+const LEAST_WINDOW: u32 = 4 << 10;
+
+/// The connections that have more for their clients than there is room for, or whose clients send bulk data.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     /// Bytes that they share.
     limit: u64,
+    /// What each may have, however many there are.
+    least: u32,
     waiting: AtomicU32,
 }
 
 impl Backlog {
+    /// Send buffers.
     pub(crate) const fn new(limit: u64) -> Self {
-        Self { limit, waiting: AtomicU32::new(0) }
+        Self { limit, least: LEAST, waiting: AtomicU32::new(0) }
+    }
+
+    /// Receive windows.
+    pub(crate) const fn of_windows(limit: u64) -> Self {
+        Self { limit, least: LEAST_WINDOW, waiting: AtomicU32::new(0) }
     }
 
     /// Another connection waits for room, until this is dropped.
@@ -28,11 +39,11 @@ impl Backlog {
         Waiting(self)
     }
 
-    /// What one of them may hold in its send buffer, in bytes: a power of two, as memory for buffers is. It has held `before` at most: a little
+    /// What one of them may hold in its buffer, in bytes: a power of two, as memory for buffers is. It has held `before` at most: a little
     /// more is not worth a change.
     pub(crate) fn share(&self, before: u32) -> u32 {
         let waiting = u64::from(self.waiting.load(Ordering::Relaxed)).max(1);
-        let share = u32::try_from(self.limit / waiting).unwrap_or(u32::MAX).max(LEAST);
+        let share = u32::try_from(self.limit / waiting).unwrap_or(u32::MAX).max(self.least);
         let share = 1 << share.ilog2();
         if share > before && share / 4 < before { before } else { share }
     }

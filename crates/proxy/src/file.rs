@@ -35,6 +35,8 @@ pub struct ConfigFile {
     pub server_timeout: Option<Duration>,
     /// Bytes that may wait in send buffers; see [`Config::backlog`](crate::Config::backlog).
     pub backlog: Option<u64>,
+    /// Bytes that clients may send; see [`Config::windows`](crate::Config::windows).
+    pub windows: Option<u64>,
 }
 
 /// What is wrong with a file.
@@ -131,6 +133,7 @@ struct WrittenLimits {
     connect_timeout: Option<Text<Time>>,
     server_timeout: Option<Text<Time>>,
     backlog: Option<Text<Size>>,
+    windows: Option<Text<Size>>,
 }
 
 impl ConfigFile {
@@ -175,7 +178,7 @@ impl ConfigFile {
         let rules = rules.collect::<Result<_, _>>()?;
         let otherwise = default.as_ref().map(action).transpose()?;
         let usual = Limits::default();
-        let WrittenLimits { connect_timeout, server_timeout, backlog, .. } = limits;
+        let WrittenLimits { connect_timeout, server_timeout, backlog, windows, .. } = limits;
         let limits = Limits {
             client_connections: limits.client_connections.unwrap_or(usual.client_connections),
             client_flows: limits.client_flows.unwrap_or(usual.client_flows),
@@ -187,8 +190,8 @@ impl ConfigFile {
         let [connect_timeout, server_timeout] =
             [connect_timeout, server_timeout].map(|text| text.map(|Text(Time(time))| time));
         let dns = dns.map(|text| text.0);
-        let backlog = backlog.map(|Text(Size(bytes))| bytes);
-        Ok(Self { rules, otherwise, dns, limits, connect_timeout, server_timeout, backlog })
+        let [backlog, windows] = [backlog, windows].map(|text| text.map(|Text(Size(bytes))| bytes));
+        Ok(Self { rules, otherwise, dns, limits, connect_timeout, server_timeout, backlog, windows })
     }
 }
 
@@ -362,7 +365,8 @@ mod tests {
              client_early = 9\n\
              early = 10\n\
              server_timeout = '500ms'\n\
-             backlog = '8M'\n",
+             backlog = '8M'\n\
+             windows = '9M'\n",
         )
         .expect("right");
         let office = "socks5://me:secret@192.0.2.1:1080".parse().expect("an upstream");
@@ -387,7 +391,7 @@ mod tests {
             ]
         );
         assert_eq!((file.connect_timeout, file.server_timeout), (None, Some(Duration::from_millis(500))));
-        assert_eq!(file.backlog, Some(8 << 20));
+        assert_eq!((file.backlog, file.windows), (Some(8 << 20), Some(9 << 20)));
         assert_eq!(
             file.limits,
             Limits {

@@ -59,6 +59,9 @@ pub struct Config {
     /// Bytes that may wait in the send buffers of all connections together whose receiver is slower than their sender. A single one holds no more than the
     /// stack's settings allow, and may always hold 64 KiB. Default: 64 MiB.
     pub backlog: u64,
+    /// Bytes that the windows of all clients together may let them send, while those send bulk data: what the device's queue holds, if its packets
+    /// are few and single. Each may always send 4 KiB, and as much as its first window says. Default: `u64::MAX`.
+    pub windows: u64,
     /// Longest IP packet towards clients, in bytes. Default: 1,500.
     pub mtu: u32,
     /// Who is told of trouble: an upstream that fails, descriptors that are used up. Default: nobody.
@@ -79,6 +82,7 @@ impl Default for Config {
             connect_timeout: Duration::from_secs(30),
             server_timeout: Duration::from_secs(10),
             backlog: 64 << 20,
+            windows: u64::MAX,
             mtu: 1_500,
             say: None,
         }
@@ -96,6 +100,7 @@ pub(crate) struct Shared {
     near: WayOut,
     pub(crate) counters: Counters,
     pub(crate) backlog: Backlog,
+    pub(crate) windows: Backlog,
     pub(crate) names: Names,
     pub(crate) notices: Notices,
 }
@@ -156,6 +161,7 @@ impl Proxy {
             machine,
             counters: Counters::default(),
             backlog: Backlog::new(config.backlog),
+            windows: Backlog::of_windows(config.windows),
             names: Names::new(NAMES),
             notices: Notices::new(config.say.clone()),
             config,

@@ -14,11 +14,16 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::pin::{Pin, pin};
+use std::time::Duration;
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net;
+use tokio::time::timeout;
 
 /// Most that is read and written in one call.
 const MOST: usize = 128 << 10;
+
+/// Who has sent nothing for this time sends no bulk data any more.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// So much in one read is bulk data, of which there will be more.
 const BULK: usize = 16 << 10;
@@ -69,6 +74,51 @@ impl<'a> Destination<'a> {
     }
 }
 
+/// What a client may send, in bytes: its share of what the device's queue holds, while it sends bulk data.
+struct Window<'a> {
+    windows: &'a Backlog,
+    /// What the stack's settings let it send, and what it may at present.
+    usual: u32,
+    limit: u32,
+    /// Bytes since it was silent for [`SILENCE`].
+    passed: usize,
+    sending: Option<Waiting<'a>>,
+}
+
+impl<'a> Window<'a> {
+    fn new(stream: &ackline_runtime::TcpStream, windows: &'a Backlog) -> io::Result<Self> {
+        let usual = stream.recv_buffer_size()?;
+        Ok(Self { windows, usual, limit: usual, passed: 0, sending: None })
+    }
+
+    /// So many bytes have come on `stream`.
+    fn on_data(&mut self, stream: &ackline_runtime::TcpStream, bytes: usize) -> io::Result<()> {
+        self.passed = self.passed.saturating_add(bytes);
+        if self.passed < BULK {
+            return Ok(());
+        }
+        self.sending.get_or_insert_with(|| self.windows.wait());
+        let share = self.windows.share(self.limit).min(self.usual);
+        if share != self.limit {
+            stream.set_recv_buffer_size(share)?;
+            self.limit = share;
+        }
+        Ok(())
+    }
+
+    /// Waits for what comes next. If that takes long others have the share meanwhile.
+    async fn next<T>(&mut self, coming: impl Future<Output = T>) -> T {
+        let mut coming = pin!(coming);
+        if self.sending.is_some() {
+            if let Ok(came) = timeout(SILENCE, &mut coming).await {
+                return came;
+            }
+            (self.passed, self.sending) = (0, None);
+        }
+        coming.await
+    }
+}
+
 /// Passes both directions on, each to its own FIN, which is passed on. `early`: what the outside has sent already.
 ///
 /// # Errors
@@ -79,6 +129,7 @@ pub(crate) async fn relay(
     early: Vec<u8>,
     shared: &Shared,
 ) -> io::Result<()> {
+    let window = Window::new(inside, &shared.windows)?;
     let (inside_read, inside_write) = inside.split();
     let inside_write = Destination::new(inside_write, &shared.backlog)?;
     let (up, down) = (&shared.counters.bytes_up, &shared.counters.bytes_down);
@@ -86,14 +137,14 @@ pub(crate) async fn relay(
     match outside {
         Stream::Kernel(outside) => {
             let (outside_read, outside_write) = outside.split();
-            let up = pin!(out(inside_read, outside_write, up));
+            let up = pin!(out(inside_read, outside_write, window, up));
             both(up, pin!(back(outside_read, inside_write, early, down))).await
         }
         Stream::Stack(outside) => {
             let (outside_read, outside_write) = outside.split();
             let outside_write = Destination::new(outside_write, &shared.backlog)?;
-            let up = pin!(hand_over(inside_read, outside_write, Bytes::new(), up));
-            both(up, pin!(hand_over(outside_read, inside_write, early, down))).await
+            let up = pin!(hand_over(inside_read, outside_write, Bytes::new(), Some(window), up));
+            both(up, pin!(hand_over(outside_read, inside_write, early, None, down))).await
         }
     }
 }
@@ -133,6 +184,7 @@ async fn unless_failed<R>(from: &impl Source, ready: impl Future<Output = io::Re
 async fn out<'a>(
     mut from: inner::ReadHalf<'a>,
     mut to: net::tcp::WriteHalf<'_>,
+    mut window: Window<'_>,
     count: &Count,
 ) -> io::Result<inner::ReadHalf<'a>> {
     loop {
@@ -140,12 +192,15 @@ async fn out<'a>(
             let passed = write_from(to.as_ref(), data);
             (passed.as_ref().map_or(0, |&passed| passed), passed)
         });
-        match passed.await? {
+        match window.next(passed).await? {
             Ok(0) => {
                 to.shutdown().await?;
                 return Ok(from);
             }
-            Ok(passed) => count.add(passed as u64),
+            Ok(passed) => {
+                count.add(passed as u64);
+                window.on_data(from.as_ref(), passed)?;
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 unless_failed(&from, to.writable()).await?;
             }
@@ -196,6 +251,7 @@ async fn hand_over<'a>(
     mut from: inner::ReadHalf<'a>,
     mut to: Destination<'_>,
     early: Bytes,
+    mut window: Option<Window<'_>>,
     count: &Count,
 ) -> io::Result<inner::ReadHalf<'a>> {
     let mut chunk = early;
@@ -205,10 +261,18 @@ async fn hand_over<'a>(
         let waiting = to.wait()?;
         unless_failed(&from, to.stream.writable()).await?;
         drop(waiting);
-        let Some(next) = from.read_chunk(MOST).await? else {
+        let read = from.read_chunk(MOST);
+        let next = match &mut window {
+            Some(window) => window.next(read).await?,
+            None => read.await?,
+        };
+        let Some(next) = next else {
             to.stream.shutdown().await?;
             return Ok(from);
         };
+        if let Some(window) = &mut window {
+            window.on_data(from.as_ref(), next.len())?;
+        }
         chunk = next;
     }
 }

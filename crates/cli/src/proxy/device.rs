@@ -17,6 +17,7 @@ use ackline::runtime::{Device, Error as SetupError};
 use ackline_proxy::Interface;
 use ipnet::{IpNet, Ipv4Net};
 use rustix::fs::{FileType, fstat};
+use std::fs;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -27,6 +28,8 @@ pub(super) struct Opened {
     pub(super) program: Option<Program>,
     /// If it is an interface of this machine's.
     pub(super) interface: Option<Interface>,
+    /// Packets that may wait in its queue, as far as that is known.
+    pub(super) queue: Option<u32>,
 }
 
 /// Where clients are, and who the proxy is there.
@@ -133,27 +136,33 @@ impl Place {
             mtu: device.mtu,
             capabilities: args.keep_capabilities,
         };
+        let queue = Some(TunConfig::default().queue_length);
         let opened: Box<dyn Device> = match kind {
             Kind::Program(addresses) => {
                 let resolv_conf = names.resolv_conf(addresses);
                 let Started { program, tun, .. } =
                     program::start(&args.command, inside(addresses, &resolv_conf))?;
-                return Ok(Opened { device: Box::new(tun), program: Some(program), interface: None });
+                return Ok(Opened { device: Box::new(tun), program: Some(program), interface: None, queue });
             }
             Kind::Interface(addresses) => {
                 let device = Box::new(interface(args, &name, addresses)?);
                 let index = Netlink::open()?.interface(&name)?.index;
-                return Ok(Opened { device, program: None, interface: Some(Interface { index, name }) });
+                // An interface that was there has a length of its own.
+                let length = fs::read_to_string(format!("/sys/class/net/{name}/tx_queue_len"));
+                let queue = length.ok().and_then(|length| length.trim().parse().ok());
+                let interface = Some(Interface { index, name });
+                return Ok(Opened { device, program: None, interface, queue });
             }
             Kind::Namespace(at, addresses) => {
                 let inside = inside(addresses, "");
-                Box::new(namespace::run(&at, || namespace::make(&at, inside))?)
+                let device = Box::new(namespace::run(&at, || namespace::make(&at, inside))?);
+                return Ok(Opened { device, program: None, interface: None, queue });
             }
             Kind::Tun(fd) => Box::new(Tun::from_fd(fd, device.mtu)?),
             Kind::Frames(fd) => Box::new(FrameSocket::new(fd, name, &ethernet(args))?),
             Kind::Socket(path) => Box::new(FrameSocket::connect(path, &ethernet(args))?),
         };
-        Ok(Opened { device: opened, program: None, interface: None })
+        Ok(Opened { device: opened, program: None, interface: None, queue: None })
     }
 }
 

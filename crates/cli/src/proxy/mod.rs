@@ -65,7 +65,8 @@ fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
     let file = args.config.as_deref().map(read).transpose()?;
     let usual = Config::default();
     let file = file.unwrap_or_default();
-    let ConfigFile { rules, otherwise, dns, limits, connect_timeout, server_timeout, backlog } = file;
+    let ConfigFile { rules, otherwise, dns, limits, connect_timeout, server_timeout, backlog, windows } =
+        file;
     let through = |upstream: &Upstream| Action::Through(Arc::new(upstream.clone()));
     // The command line goes before the file.
     let otherwise = args.upstream.as_ref().map(through).or(otherwise);
@@ -100,6 +101,7 @@ fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
         connect_timeout: connect_timeout.unwrap_or(usual.connect_timeout),
         server_timeout: server_timeout.unwrap_or(usual.server_timeout),
         backlog: backlog.unwrap_or(usual.backlog),
+        windows: windows.unwrap_or(usual.windows),
         mtu: args.device.mtu,
         say: Some(Arc::new(|line| output::say(&format!("ackline proxy: {line}")))),
         ..usual
@@ -127,7 +129,7 @@ async fn serve(
     let mut signals = Signals::catch()?;
     let recording = watch.begin((&place.name, place.link()), settings)?;
     let title = place.title.clone();
-    let Opened { device, program, interface } = place.open(args, names)?;
+    let Opened { device, program, interface, queue } = place.open(args, names)?;
     tunnel::claim_descriptors();
     let out = out.map(|tunnel| way_out::start(tunnel, settings)).transpose()?;
     let (stack, exit) = match &out {
@@ -137,7 +139,11 @@ async fn serve(
         }
         None => (tunnel::start_for_all(device, settings, args.device.shards)?, Exit::Kernel),
     };
-    let config = Config { exit, interface, ..config };
+    // A super-packet is one of a queue's many; of single ones, of whatever size, it holds as many. Half is for those that are not full.
+    let held =
+        queue.filter(|_| args.device.plain).map(|queue| u64::from(queue) * u64::from(args.device.mtu) / 2);
+    let windows = config.windows.min(held.unwrap_or(u64::MAX));
+    let config = Config { exit, interface, windows, ..config };
     let refused = |error: io::Error| Failure::system("accept connections", &error);
     let own = config.own.first().map(ToString::to_string).unwrap_or_default();
     let mut proxy = Proxy::new(&stack, config).map_err(refused)?;

@@ -107,6 +107,35 @@ async fn connections_that_wait_for_their_clients_share_what_they_hold() {
 }
 
 #[tokio::test]
+async fn clients_that_send_share_what_the_devices_queue_holds() {
+    const WINDOWS: u32 = 256 << 10;
+    let (device, end) = Channel::pair(ChannelConfig::default());
+    let client = Stack::builder(end).address(CLIENT).spawn().expect("a stack");
+    let stack = Stack::builder(device).any_address().spawn().expect("a stack");
+    let world = between(client, &stack, Config { windows: WINDOWS.into(), ..Config::default() });
+    let (server, port) = listener().await;
+    let mut servers = vec![];
+    for (count, share) in [(1, WINDOWS), (4, WINDOWS / 4)] {
+        while servers.len() < count {
+            let mut inside = world.connect(port).await.expect("connected");
+            servers.push(server.accept().await.expect("a connection").0);
+            tokio::spawn(async move { while inside.write_all(&[7; 50_000]).await.is_ok() {} });
+        }
+        for _ in 0..20 {
+            for server in &mut servers {
+                timeout(PATIENCE, server.read_exact(&mut vec![0; 400_000]))
+                    .await
+                    .expect("in time")
+                    .expect("data");
+            }
+        }
+        let windows: Vec<_> =
+            stack.snapshots(0, 10).0.into_iter().map(|conn| conn.info.tcp.rcv_wnd).collect();
+        assert!(windows.len() == count && windows.iter().all(|window| *window <= share), "{windows:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_few_bytes_take_little_room() {
     let (device, end) = Channel::pair(ChannelConfig::default());
     let client = Stack::builder(end).address(CLIENT).spawn().expect("a stack");
