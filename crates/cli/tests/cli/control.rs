@@ -179,7 +179,8 @@ fn limits_of_the_socket_can_be_chosen_and_what_they_refuse_is_counted() {
             assert_eq!(line, "{\"error\":\"no request within 2 s\"}\n");
         }
         let counted = until("a place", || {
-            let ended = run(&[&["nstat", "-asj", "AcklineControl*"], &at[..]].concat());
+            let mut nstat = ackline(&[&["nstat", "-asj", "AcklineControl*"], &at[..]].concat());
+            let ended = Running::start(nstat.env("XDG_RUNTIME_DIR", directory.path())).end();
             (ended.status == Some(0)).then(|| ended.json()["ackline"].clone())
         });
         let count = |name: &str| counted[name].as_u64().expect("a counter");

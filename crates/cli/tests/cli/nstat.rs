@@ -131,7 +131,7 @@ fn what_captures_and_traces_lose_is_shown_while_the_command_runs() {
         let (data, more) = (noise(500_000, 3), noise(10, 4));
         stream.write_all(&data).expect("taken");
         let counted = until("losses", || {
-            let all = crate::common::run(&[&["nstat", "-azsj", "Ackline*"], &at[..]].concat()).json();
+            let all = nstat(directory.path(), &[&["-azsj", "Ackline*"], &at[..]].concat()).json();
             let count = |name: &str| all["ackline"][name].as_u64().expect("a counter");
             let lost = count("AcklineCaptureUnwritten") > 0 && count("AcklineTraceUnwritten") > 0;
             lost.then(|| ["AcklineCapturePackets", "AcklineCaptureDropped", "AcklineTraceRecords"].map(count))
