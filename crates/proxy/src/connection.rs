@@ -1,11 +1,12 @@
 //! One connection: the client waits until its destination has answered, or has proved its address and waits connected.
 
 use crate::clients::Early;
+use crate::dns;
 use crate::outside::Stream;
 use crate::proxy::{Config, Shared, Way};
 use crate::relay::relay;
 use crate::target::{Protocol, Target};
-use crate::upstream::{ConnectError, Connected};
+use crate::upstream::{ConnectError, Connected, Upstream};
 use ackline_runtime::{HeldSyn, Refusal, TcpStream};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -22,8 +23,17 @@ pub(crate) enum Client {
 
 /// Answers the client as its destination does, and carries the connection on to its end.
 pub(crate) async fn carry(shared: &Shared, client: Client) {
+    let Some((from, to)) = client.addresses() else { return shared.counters.abandoned.one() };
+    let (upstream, target) = match shared.way(from, to, Protocol::Tcp) {
+        Way::Through(upstream, target) => (upstream, target),
+        Way::Resolvers(ways) => {
+            return Box::pin(dns::serve_connection(shared, client, from, ways)).await;
+        }
+        Way::Refuse => return client.refuse(Refusal::Rst),
+        Way::Drop => return client.refuse(Refusal::Drop),
+    };
     // What opening takes is large, and gone before the connection idles: a box of its own keeps it out of the task.
-    let Some(open) = Box::pin(open(shared, client)).await else { return };
+    let Some(open) = Box::pin(open(shared, client, &upstream, &target)).await else { return };
     let Open { mut inside, mut outside, early } = open;
     let counters = &shared.counters;
     let _open = counters.open_connections.enter();
@@ -41,12 +51,8 @@ struct Open {
 }
 
 /// Connects to the destination, and answers the client. Without a connection it has been counted, and the client told.
-async fn open(shared: &Shared, client: Client) -> Option<Open> {
-    let Some(addresses) = client.addresses() else {
-        shared.counters.abandoned.one();
-        return None;
-    };
-    let outcome = match client.hold(connect(shared, addresses)).await {
+async fn open(shared: &Shared, client: Client, upstream: &Upstream, target: &Target) -> Option<Open> {
+    let outcome = match client.hold(connect(shared, upstream, target)).await {
         Ok(Ok(connected)) => {
             // If this fails the client has gone, and the destination is told.
             let outside = Outside { stream: connected.stream, is_over: false };
@@ -66,16 +72,10 @@ async fn open(shared: &Shared, client: Client) -> Option<Open> {
 }
 
 /// A connection to the destination, or what the client is told.
-async fn connect(shared: &Shared, (from, to): (IpAddr, SocketAddr)) -> Result<Connected, Refusal> {
-    let (upstream, out, target): (_, _, Target) = match shared.way(from, to, Protocol::Tcp) {
-        Way::Through(upstream, target) => (upstream, &shared.out, target),
-        Way::Resolver(upstream, resolver) => (upstream, shared.out_to_resolver(), resolver.address.into()),
-        Way::Refuse => return Err(Refusal::Rst),
-        Way::Drop => return Err(Refusal::Drop),
-    };
+async fn connect(shared: &Shared, upstream: &Upstream, target: &Target) -> Result<Connected, Refusal> {
     let Config { connect_timeout, server_timeout, .. } = shared.config;
-    let connected = timeout(connect_timeout, upstream.connect(out, &target, server_timeout)).await;
-    connected.unwrap_or(Err(ConnectError::TimedOut)).map_err(|error| shared.refusal(&upstream, &error))
+    let connected = timeout(connect_timeout, upstream.connect(&shared.out, target, server_timeout)).await;
+    connected.unwrap_or(Err(ConnectError::TimedOut)).map_err(|error| shared.refusal(upstream, &error))
 }
 
 impl Client {
@@ -91,7 +91,7 @@ impl Client {
     ///
     /// # Errors
     /// If the client goes away before.
-    async fn hold<T>(&self, work: impl Future<Output = T>) -> io::Result<T> {
+    pub(crate) async fn hold<T>(&self, work: impl Future<Output = T>) -> io::Result<T> {
         match self {
             Self::Held(syn, _) => syn.hold(work).await,
             Self::Proved(stream) => tokio::select! {
@@ -107,7 +107,7 @@ impl Client {
     ///
     /// # Errors
     /// If it has gone.
-    async fn accept(self) -> io::Result<Inside> {
+    pub(crate) async fn accept(self) -> io::Result<Inside> {
         let stream = match self {
             // The destination has its connection for an unproved client until then.
             Self::Held(syn, early) => {
@@ -121,7 +121,7 @@ impl Client {
     }
 
     /// Tells the client. All that one can be told that is connected is that it is not any more.
-    fn refuse(self, how: Refusal) {
+    pub(crate) fn refuse(self, how: Refusal) {
         match self {
             Self::Held(syn, _) => syn.refuse(how),
             Self::Proved(stream) => stream.abort(),
@@ -130,9 +130,9 @@ impl Client {
 }
 
 /// A client's end, which is reset unless all has been passed on.
-struct Inside {
-    stream: TcpStream,
-    is_over: bool,
+pub(crate) struct Inside {
+    pub(crate) stream: TcpStream,
+    pub(crate) is_over: bool,
 }
 
 impl Drop for Inside {

@@ -90,6 +90,14 @@ counters! {
     datagrams_down: Counter = "AcklineProxyDatagramsDown",
     /// Datagrams to clients that were longer than the device carries.
     datagrams_too_long: Counter = "AcklineProxyDatagramsTooLong",
+    /// Datagrams to clients that found no room before the device, or no flow any more.
+    datagrams_lost: Counter = "AcklineProxyDatagramsLost",
+    /// Datagrams from outside that the filter let pass to no client.
+    datagrams_filtered: Counter = "AcklineProxyDatagramsFiltered",
+    /// Ports that clients' sockets got outside.
+    mappings: Counter = "AcklineProxyMappings",
+    /// Those that they have now.
+    open_mappings: Gauge = "AcklineProxyOpenMappings",
     /// Connections and flows that a rule refused.
     rule_refused: Counter = "AcklineProxyRuleRefused",
     /// Connections and flows that a rule dropped.
@@ -112,12 +120,24 @@ counters! {
     upstream_timeouts: Counter = "AcklineProxyUpstreamTimeouts",
     /// Connections and flows that the upstream's own server failed to carry on.
     upstream_failed: Counter = "AcklineProxyUpstreamFailed",
-    /// Questions to the resolver, over UDP.
+    /// Questions to the resolvers.
     dns_questions: Counter = "AcklineProxyDnsQuestions",
-    /// Answers of the resolver that were passed on, over UDP.
+    /// Answers of the resolvers that were passed on.
     dns_answers: Counter = "AcklineProxyDnsAnswers",
+    /// Messages to clients that answered none of their open questions, or could not be read.
+    dns_unasked: Counter = "AcklineProxyDnsUnasked",
+    /// Messages of clients that were no question.
+    dns_malformed: Counter = "AcklineProxyDnsMalformed",
+    /// Questions dropped because too many of the same flow or connection were open.
+    dns_too_many: Counter = "AcklineProxyDnsTooMany",
     /// Connections and flows whose destination was known by name.
     named: Counter = "AcklineProxyNamed",
+    /// Of those, the ones whose destination had several names, or perhaps others that were forgotten.
+    several_names: Counter = "AcklineProxySeveralNames",
+    /// Names that were forgotten for lack of room and may still have been in use.
+    names_forgotten: Counter = "AcklineProxyNamesForgotten",
+    /// Connections and flows refused because a rule by domain may have been for them, and names of the client were forgotten.
+    forgotten_refused: Counter = "AcklineProxyForgottenRefused",
 }
 
 /// One number.

@@ -1,6 +1,9 @@
 //! Rules and limits in TOML.
 
 use crate::clients::Limits;
+use crate::dns::Resolver;
+use crate::mapping::Filtering;
+use crate::names::NameUse;
 use crate::rules::{Action, Rule};
 use crate::target::Protocol;
 use crate::upstream::{Upstream, without_credentials};
@@ -11,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::{Range, RangeInclusive};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -25,8 +28,12 @@ pub struct ConfigFile {
     pub rules: Vec<Rule>,
     /// What becomes of those that no rule matches.
     pub otherwise: Option<Action>,
-    /// Who answers questions about names.
-    pub dns: Option<Resolver>,
+    /// Who answers questions about names, in the order in which they are asked; empty if the file does not say.
+    pub dns: Vec<Resolver>,
+    /// What the names are for.
+    pub names: Option<NameUse>,
+    /// Whose datagrams reach a client's UDP socket.
+    pub udp_filtering: Option<Filtering>,
     /// Limits that the file changes.
     pub limits: Limits,
     /// Time that an upstream has to connect.
@@ -61,43 +68,15 @@ impl fmt::Display for FileError {
     }
 }
 
-/// A resolver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resolver {
-    /// Where it is.
-    pub address: SocketAddr,
-    /// How it is asked. The clients ask over either.
-    pub protocol: Protocol,
-}
-
-impl FromStr for Resolver {
-    type Err = String;
-
-    /// `ADDRESS[:PORT]`, with `tcp://` before it if the upstream carries no datagrams.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (protocol, place) = match text.split_once("://") {
-            Some(("tcp", place)) => (Protocol::Tcp, place),
-            Some(("udp", place)) => (Protocol::Udp, place),
-            Some(_) => {
-                return Err("no way to ask a resolver; write udp:// or tcp:// before its address".to_owned());
-            }
-            None => (Protocol::Udp, text),
-        };
-        let bare = place.trim_start_matches('[').trim_end_matches(']');
-        let address = place.parse().or_else(|_| bare.parse::<IpAddr>().map(|ip| (ip, 53).into()));
-        let address = address.map_err(|_| {
-            "not an address; write one like 192.0.2.53, 192.0.2.53:5353 or tcp://[2001:db8::53]".to_owned()
-        })?;
-        Ok(Self { address, protocol })
-    }
-}
-
 /// The file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     default: Option<Spanned<String>>,
-    dns: Option<Text<Resolver>>,
+    #[serde(default)]
+    dns: Several<Resolver>,
+    names: Option<Spanned<NameUse>>,
+    udp_filtering: Option<Filtering>,
     #[serde(default)]
     upstream: BTreeMap<String, Spanned<Text<Upstream>>>,
     #[serde(default)]
@@ -144,7 +123,7 @@ impl ConfigFile {
     pub fn parse(text: &str) -> Result<Self, FileError> {
         let wrong = |span: Option<Range<usize>>, message: &str| FileError::at(text, span, message);
         let written: Written = toml::from_str(text).map_err(|error| wrong(error.span(), error.message()))?;
-        let Written { default, dns, upstream, rule, limits } = written;
+        let Written { default, dns, names, udp_filtering, upstream, rule, limits } = written;
         let mut upstreams = BTreeMap::new();
         for (name, url) in upstream {
             if BUILT_IN.contains(&&*name) {
@@ -175,7 +154,7 @@ impl ConfigFile {
                 action,
             })
         });
-        let rules = rules.collect::<Result<_, _>>()?;
+        let rules: Vec<Rule> = rules.collect::<Result<_, _>>()?;
         let otherwise = default.as_ref().map(action).transpose()?;
         let usual = Limits::default();
         let WrittenLimits { connect_timeout, server_timeout, backlog, windows, .. } = limits;
@@ -189,9 +168,27 @@ impl ConfigFile {
         };
         let [connect_timeout, server_timeout] =
             [connect_timeout, server_timeout].map(|text| text.map(|Text(Time(time))| time));
-        let dns = dns.map(|text| text.0);
+        if let Some(names) = names.as_ref().filter(|names| *names.get_ref() == NameUse::Off)
+            && rules.iter().any(|rule| !rule.domains.is_empty())
+        {
+            let message = "rules by domain need names; write rules or upstreams";
+            return Err(wrong(Some(names.span()), message));
+        }
+        let names = names.map(Spanned::into_inner);
+        let dns = dns.of(|resolver| resolver);
         let [backlog, windows] = [backlog, windows].map(|text| text.map(|Text(Size(bytes))| bytes));
-        Ok(Self { rules, otherwise, dns, limits, connect_timeout, server_timeout, backlog, windows })
+        Ok(Self {
+            rules,
+            otherwise,
+            dns,
+            names,
+            udp_filtering,
+            limits,
+            connect_timeout,
+            server_timeout,
+            backlog,
+            windows,
+        })
     }
 }
 
@@ -235,6 +232,11 @@ trait Element: Sized {
     const EXPECTED: &str;
 
     fn read(text: &str) -> Option<Self>;
+
+    /// What is wrong if it is none.
+    fn read_or_say(text: &str) -> Result<Self, String> {
+        Self::read(text).ok_or_else(|| format!("{text:?} is not {}", Self::EXPECTED))
+    }
 }
 
 struct SeveralVisitor<T>(PhantomData<T>);
@@ -247,8 +249,7 @@ impl<'de, T: Element> Visitor<'de> for SeveralVisitor<T> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Several<T>, E> {
-        let one = T::read(text).ok_or_else(|| E::custom(format_args!("{text:?} is not {}", T::EXPECTED)))?;
-        Ok(Several(vec![one]))
+        T::read_or_say(text).map(|one| Several(vec![one])).map_err(E::custom)
     }
 
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<Several<T>, E> {
@@ -276,6 +277,18 @@ impl Element for Net {
     fn read(text: &str) -> Option<Self> {
         let net = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
         net.ok().map(|net| Self(net.trunc()))
+    }
+}
+
+impl Element for Resolver {
+    const EXPECTED: &str = "a resolver, such as 192.0.2.53 or tcp://192.0.2.53";
+
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn read_or_say(text: &str) -> Result<Self, String> {
+        text.parse()
     }
 }
 
@@ -372,7 +385,7 @@ mod tests {
         let office = "socks5://me:secret@192.0.2.1:1080".parse().expect("an upstream");
         assert_eq!(file.otherwise, Some(Action::Through(Arc::new(office))));
         let resolver = Resolver { address: ([192, 0, 2, 53], 53).into(), protocol: Protocol::Tcp };
-        assert_eq!(file.dns, Some(resolver));
+        assert_eq!(file.dns, [resolver]);
         let net = |text: &str| text.parse::<IpNet>().expect("a network");
         assert_eq!(
             file.rules,

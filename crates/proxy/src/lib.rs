@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `proxy` | what comes to a stack, and which way it takes |
 //! | `connection`, `relay` | one connection: held until its destination answers, then copied both ways |
-//! | `flow` | one UDP flow |
+//! | `flow`, `mapping` | one UDP flow; the port that all flows of a client's socket have outside |
+//! | `dns/` | questions of clients, and the resolvers that answer them |
 //! | `upstream/` | sockets of the kernel, SOCKS5, HTTP CONNECT |
 //! | `rules`, `file` | rules, and the file that has them |
 //! | `machine` | this machine's own addresses and routes |
@@ -17,10 +18,12 @@ mod backlog;
 mod clients;
 mod connection;
 mod counters;
+mod dns;
 mod eyeballs;
 mod file;
 mod flow;
 mod machine;
+mod mapping;
 mod names;
 mod notices;
 mod outside;
@@ -32,8 +35,11 @@ mod upstream;
 
 pub use clients::Limits;
 pub use counters::{Counted, Kind, Stats};
-pub use file::{ConfigFile, FileError, Resolver};
+pub use dns::{Resolver, Resolvers};
+pub use file::{ConfigFile, FileError};
 pub use machine::Interface;
+pub use mapping::Filtering;
+pub use names::NameUse;
 pub use notices::Say;
 pub use outside::Exit;
 pub use proxy::{Config, Meter, Proxy};

@@ -2,15 +2,16 @@
 
 use crate::eyeballs;
 use crate::machine::Machine;
-use ackline_runtime::Stack;
+use crate::upstream::Inward;
+use ackline_runtime::{Stack, UdpArrival};
 use rustix::net::sockopt;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net;
 
 /// Notices within two minutes that a silent peer has vanished.
@@ -69,6 +70,48 @@ impl WayOut {
         eyeballs::connect(addresses, |address| self.connect(address)).await
     }
 
+    /// The address is one of the stack's own.
+    pub(crate) fn is_of_stack(&self, address: IpAddr) -> bool {
+        match &self.exit {
+            Exit::Stack(stack) => stack.bind_udp((address, 0).into()).is_ok(),
+            Exit::Kernel => false,
+        }
+    }
+
+    /// A UDP socket that exchanges datagrams with anybody, for a client of this kind.
+    pub(crate) async fn socket_for_all(&self, from: Origin) -> io::Result<Socket> {
+        let any: IpAddr = match from {
+            Origin::V4 => Ipv4Addr::UNSPECIFIED.into(),
+            Origin::V6 => Ipv6Addr::UNSPECIFIED.into(),
+            Origin::LoopbackV4 => Ipv4Addr::LOCALHOST.into(),
+            Origin::LoopbackV6 => Ipv6Addr::LOCALHOST.into(),
+        };
+        match &self.exit {
+            Exit::Stack(stack) if any.is_unspecified() => {
+                let socket = stack.bind_udp((any, 0).into())?;
+                socket.report_errors(true)?;
+                Ok(Socket::Stack(socket))
+            }
+            Exit::Kernel | Exit::Stack(_) => {
+                let socket = net::UdpSocket::bind((any, 0)).await?;
+                // Without, nobody is told that a port is closed.
+                let _ = errors::report(&socket);
+                Ok(Socket::Kernel(socket))
+            }
+        }
+    }
+
+    /// What is for `to` would not come back to the proxy.
+    ///
+    /// # Errors
+    /// If it would.
+    pub(crate) fn check_leaves(&self, to: IpAddr) -> io::Result<()> {
+        match &self.exit {
+            Exit::Stack(_) if !to.is_loopback() => Ok(()),
+            Exit::Kernel | Exit::Stack(_) => self.machine.check_leaves(to),
+        }
+    }
+
     /// A UDP socket that exchanges datagrams with `to` alone.
     pub(crate) async fn socket(&self, to: SocketAddr) -> io::Result<Socket> {
         let any: IpAddr =
@@ -87,6 +130,16 @@ impl WayOut {
             }
         }
     }
+}
+
+/// What a socket for datagrams to anybody is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Origin {
+    V4,
+    V6,
+    /// This machine's loopback, from which alone it receives.
+    LoopbackV4,
+    LoopbackV6,
 }
 
 /// A connection to the outside.
@@ -146,7 +199,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// A UDP socket that exchanges datagrams with one peer.
+/// A UDP socket that exchanges datagrams with one peer, or with anybody.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Kernel(net::UdpSocket),
@@ -154,6 +207,7 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
+    /// To the one peer.
     pub(crate) async fn send(&self, datagram: &[u8]) -> io::Result<()> {
         match self {
             Self::Kernel(socket) => socket.send(datagram).await.map(drop),
@@ -161,10 +215,121 @@ impl Socket {
         }
     }
 
+    /// From the one peer.
     pub(crate) async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Kernel(socket) => socket.recv(buffer).await,
             Self::Stack(socket) => socket.recv(buffer).await,
         }
+    }
+
+    /// To anybody.
+    pub(crate) async fn send_to(&self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        match self {
+            Self::Kernel(socket) => match socket.send_to(datagram, to).await {
+                // What ICMP says of an earlier datagram, perhaps to somebody else: this one has not left yet.
+                Err(_) => socket.send_to(datagram, to).await.map(drop),
+                Ok(_) => Ok(()),
+            },
+            Self::Stack(socket) => socket.send_to(datagram, to).await.map(drop),
+        }
+    }
+
+    /// From anybody, and what ICMP says about what was sent.
+    pub(crate) async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<Inward> {
+        match self {
+            Self::Kernel(socket) => loop {
+                socket.ready(Interest::READABLE | Interest::ERROR).await?;
+                if let Ok((length, from)) = socket.try_recv_from(buffer) {
+                    return Ok(Inward::Datagram(0..length, Some(from)));
+                }
+                if let Some(to) = errors::next_refused(socket) {
+                    return Ok(Inward::Refused(to));
+                }
+            },
+            Self::Stack(socket) => loop {
+                match socket.recv_or_report(buffer).await? {
+                    UdpArrival::Datagram { len, from } => return Ok(Inward::Datagram(0..len, Some(from))),
+                    UdpArrival::Error { to, error } if error.kind() == ErrorKind::ConnectionRefused => {
+                        return Ok(Inward::Refused(to));
+                    }
+                    UdpArrival::Error { .. } => {}
+                }
+            },
+        }
+    }
+}
+
+/// ICMP errors about datagrams of a socket of the kernel that is not connected: Linux's `IP_RECVERR` (ip(7)).
+#[cfg(target_os = "linux")]
+mod errors {
+    use nix::sys::socket::sockopt::{Ipv4RecvErr, Ipv6RecvErr};
+    use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt};
+    use std::io::{self, IoSliceMut};
+    use std::net::SocketAddr;
+    use std::os::fd::AsRawFd as _;
+    use tokio::io::Interest;
+    use tokio::net::UdpSocket;
+
+    /// The socket keeps them from now on.
+    pub(super) fn report(socket: &UdpSocket) -> io::Result<()> {
+        match socket.local_addr()? {
+            SocketAddr::V4(_) => setsockopt(socket, Ipv4RecvErr, &true)?,
+            SocketAddr::V6(_) => setsockopt(socket, Ipv6RecvErr, &true)?,
+        }
+        Ok(())
+    }
+
+    /// The next peer that refused a datagram.
+    pub(super) fn next_refused(socket: &UdpSocket) -> Option<SocketAddr> {
+        loop {
+            let next = socket.try_io(Interest::ERROR, || next(socket));
+            if let Some(refused) = next.ok()? {
+                return Some(refused);
+            }
+        }
+    }
+
+    /// Takes the next error; the peer, if it is that nobody listens.
+    fn next(socket: &UdpSocket) -> io::Result<Option<SocketAddr>> {
+        // Of the datagram nothing is needed.
+        let mut data = [0; 1];
+        let mut data = [IoSliceMut::new(&mut data)];
+        // The error, and who reports it.
+        let mut control = nix::cmsg_space!([u8; 128]);
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut data, Some(&mut control), flags)?;
+        let mut is_refused = false;
+        for control in message.cmsgs()? {
+            let error = match control {
+                ControlMessageOwned::Ipv4RecvErr(error, _) | ControlMessageOwned::Ipv6RecvErr(error, _) => {
+                    error
+                }
+                _ => continue,
+            };
+            is_refused |= io::Error::from_raw_os_error(error.ee_errno.cast_signed()).kind()
+                == io::ErrorKind::ConnectionRefused;
+        }
+        let to = message.address.filter(|_| is_refused);
+        Ok(to.and_then(|to| {
+            let v4 = to.as_sockaddr_in().map(|v4| SocketAddr::from((v4.ip(), v4.port())));
+            v4.or_else(|| to.as_sockaddr_in6().map(|v6| SocketAddr::from((v6.ip(), v6.port()))))
+        }))
+    }
+}
+
+/// Elsewhere nobody is told.
+#[cfg(not(target_os = "linux"))]
+mod errors {
+    use std::io;
+    use std::net::SocketAddr;
+    use tokio::net::UdpSocket;
+
+    pub(super) const fn report(_: &UdpSocket) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) const fn next_refused(_: &UdpSocket) -> Option<SocketAddr> {
+        None
     }
 }

@@ -4,31 +4,28 @@ use crate::backlog::Backlog;
 use crate::clients::{Clients, Full, Limits, Place};
 use crate::connection::{self, Client};
 use crate::counters::{Counters, Stats};
-use crate::file::Resolver;
+use crate::dns::{self, DNS, Health, Resolver, Resolvers};
 use crate::flow;
 use crate::machine::{Interface, Machine};
-use crate::names::Names;
+use crate::mapping::{Filtering, Mappings};
+use crate::names::{Known, NameUse, Names};
 use crate::notices::{Notices, Say};
 use crate::outside::{Exit, WayOut};
-use crate::rules::{Action, Rules};
+use crate::rules::{Action, Rules, Verdict};
 use crate::target::{Protocol, Target, can_be_carried};
 use crate::upstream::Upstream;
-use ackline_runtime::{HeldSyn, Incoming, IncomingUdp, Refusal, Stack, TcpStream, UdpFlow};
+use ackline_runtime::{HeldSyn, Incoming, IncomingUdp, Refusal, Stack, TcpStream, UdpFlow, timer};
 use ackline_tcp_core::ListenOn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// The port of DNS.
-pub(crate) const DNS: u16 = 53;
-
 /// Names that are remembered.
-const NAMES: NonZeroUsize = NonZeroUsize::new(16_384).unwrap();
+const NAMES: usize = 16_384;
 
 /// How a proxy carries on what comes to it.
 #[derive(Clone)]
@@ -38,13 +35,17 @@ pub struct Config {
     /// Addresses that stand for the proxy itself. Default: none.
     pub own: Vec<IpAddr>,
     /// Who stands behind port 53 of these. Default: nobody.
-    pub resolver: Option<Resolver>,
+    pub resolvers: Resolvers,
+    /// What the names are for that clients ask these for. Default: rules and upstreams.
+    pub names: NameUse,
+    /// Whose datagrams reach a client's UDP socket. Default: those of hosts that it has sent to.
+    pub filtering: Filtering,
     /// By what connections and flows leave. Default: the kernel's sockets.
     pub exit: Exit,
     /// The interface whose packets come to the proxy, if it is of this network namespace: what the kernel's sockets would send
     /// there fails, because it would come back. Default: none.
     pub interface: Option<Interface>,
-    /// The resolver is asked by the kernel's sockets, without an upstream, whatever the rules say. Default: false.
+    /// The resolvers are asked by the kernel's sockets, without an upstream, whatever the rules say. Default: false.
     pub resolver_is_near: bool,
     /// The other ports of the proxy's own addresses are those of this machine's loopback, and clients may be carried on straight to this
     /// machine's other addresses. Default: false, they refuse.
@@ -73,7 +74,9 @@ impl Default for Config {
         Self {
             rules: Rules::all_through(Upstream::Direct),
             own: vec![],
-            resolver: None,
+            resolvers: Resolvers::default(),
+            names: NameUse::default(),
+            filtering: Filtering::default(),
             exit: Exit::Kernel,
             interface: None,
             resolver_is_near: false,
@@ -102,6 +105,8 @@ pub(crate) struct Shared {
     pub(crate) backlog: Backlog,
     pub(crate) windows: Backlog,
     pub(crate) names: Names,
+    pub(crate) health: Health,
+    pub(crate) mappings: Mappings,
     pub(crate) notices: Notices,
 }
 
@@ -163,6 +168,8 @@ impl Proxy {
             backlog: Backlog::new(config.backlog),
             windows: Backlog::of_windows(config.windows),
             names: Names::new(NAMES),
+            health: Health::default(),
+            mappings: Mappings::default(),
             notices: Notices::new(config.say.clone()),
             config,
         });
@@ -289,8 +296,8 @@ impl Proxy {
 /// Where a connection or flow goes.
 pub(crate) enum Way {
     Through(Arc<Upstream>, Target),
-    /// To a resolver.
-    Resolver(Arc<Upstream>, Resolver),
+    /// To the resolvers.
+    Resolvers(dns::Ways),
     Refuse,
     Drop,
 }
@@ -303,10 +310,11 @@ impl Shared {
 
     /// The way of what `client` sends to `wanted`. Counts what has none.
     pub(crate) fn way(&self, client: IpAddr, wanted: SocketAddr, protocol: Protocol) -> Way {
-        let Config { rules, own, resolver, loopback, .. } = &self.config;
+        let Config { rules, own, resolvers, loopback, names, .. } = &self.config;
+        let has_resolvers = !resolvers.servers.is_empty();
         if own.contains(&wanted.ip()) {
-            return match resolver {
-                Some(resolver) if wanted.port() == DNS => self.way_to(*resolver, client, protocol),
+            return match wanted.port() {
+                DNS if has_resolvers => self.way_to_resolvers(client, protocol),
                 _ if *loopback => {
                     let here: IpAddr = match wanted {
                         SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -320,24 +328,28 @@ impl Shared {
         if !can_be_carried(wanted.ip()) {
             return self.refuse_uncarried();
         }
-        let target = Target { address: wanted, name: self.names.of(client, wanted.ip()) };
-        if target.name.is_some() {
+        let known = match names {
+            NameUse::Off => Known::default(),
+            NameUse::Rules | NameUse::Upstreams => self.names.of(timer::now(), client, wanted.ip()),
+        };
+        if !known.names.is_empty() {
             self.counters.named.one();
+            if known.only().is_none() {
+                self.counters.several_names.one();
+            }
         }
-        match (rules.action(client, &target, protocol), resolver) {
-            (Action::Through(upstream), _) if self.may_carry(wanted.ip(), upstream) => {
-                Way::Through(upstream.clone(), target)
+        let (action, by_address) = match rules.verdict(client, wanted, &known, protocol) {
+            Verdict::Action { action, by_address } => (action, by_address),
+            Verdict::Unknown => return self.refuse_forgotten(client),
+        };
+        match action {
+            Action::Through(upstream) if self.may_carry(wanted.ip(), upstream) => {
+                let name = known.only().filter(|_| *names == NameUse::Upstreams && !by_address);
+                Way::Through(upstream.clone(), Target { address: wanted, name })
             }
-            (Action::Through(_), _) => self.refuse_uncarried(),
-            (Action::Resolver, Some(resolver)) => self.way_to(*resolver, client, protocol),
-            (Action::Refuse | Action::Resolver, _) => {
-                self.counters.rule_refused.one();
-                Way::Refuse
-            }
-            (Action::Drop, _) => {
-                self.counters.rule_dropped.one();
-                Way::Drop
-            }
+            Action::Through(_) => self.refuse_uncarried(),
+            Action::Resolver if has_resolvers => self.way_to_resolvers(client, protocol),
+            action => self.end_by_rule(action),
         }
     }
 
@@ -348,24 +360,49 @@ impl Shared {
         can_be_carried(address) && (is_of_server || self.config.loopback || !self.machine.has(address))
     }
 
-    fn way_to(&self, resolver: Resolver, client: IpAddr, protocol: Protocol) -> Way {
-        if self.config.resolver_is_near {
-            return Way::Resolver(self.direct.clone(), resolver);
+    /// The ways to the resolvers that the rules leave.
+    fn way_to_resolvers(&self, client: IpAddr, protocol: Protocol) -> Way {
+        let Config { rules, resolvers, resolver_is_near, .. } = &self.config;
+        if *resolver_is_near {
+            let direct = |resolver: &Resolver| (self.direct.clone(), *resolver);
+            return Way::Resolvers(resolvers.servers.iter().map(direct).collect());
         }
-        // As the question reaches it.
-        let by = if protocol == Protocol::Tcp { protocol } else { resolver.protocol };
-        match self.config.rules.action(client, &resolver.address.into(), by) {
-            Action::Through(upstream) => Way::Resolver(upstream.clone(), resolver),
-            Action::Resolver => Way::Resolver(self.direct.clone(), resolver),
-            Action::Refuse => {
-                self.counters.rule_refused.one();
-                Way::Refuse
-            }
-            Action::Drop => {
-                self.counters.rule_dropped.one();
-                Way::Drop
+        let (mut ways, mut end) = (vec![], &Action::Refuse);
+        for resolver in &resolvers.servers {
+            // As the question reaches it.
+            let by = if protocol == Protocol::Tcp { protocol } else { resolver.protocol };
+            let Verdict::Action { action, .. } =
+                rules.verdict(client, resolver.address, &Known::default(), by)
+            else {
+                continue;
+            };
+            match action {
+                Action::Through(upstream) => ways.push((upstream.clone(), *resolver)),
+                Action::Resolver => ways.push((self.direct.clone(), *resolver)),
+                Action::Refuse | Action::Drop => end = action,
             }
         }
+        if ways.is_empty() { self.end_by_rule(end) } else { Way::Resolvers(ways) }
+    }
+
+    /// What a rule ends.
+    fn end_by_rule(&self, action: &Action) -> Way {
+        if *action == Action::Drop {
+            self.counters.rule_dropped.one();
+            return Way::Drop;
+        }
+        // Nobody resolves, or it says so.
+        self.counters.rule_refused.one();
+        Way::Refuse
+    }
+
+    fn refuse_forgotten(&self, client: IpAddr) -> Way {
+        self.counters.forgotten_refused.one();
+        self.notices.trouble(
+            "names",
+            format_args!("{client} has asked for so many that some are forgotten; what a rule by domain may be for is refused"),
+        );
+        Way::Refuse
     }
 
     fn refuse_uncarried(&self) -> Way {

@@ -1,9 +1,10 @@
 //! Which way a connection or flow takes: the first rule that it matches decides.
 
-use crate::target::{Protocol, Target};
+use crate::names::Known;
+use crate::target::Protocol;
 use crate::upstream::Upstream;
 use ipnet::IpNet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -27,7 +28,8 @@ pub struct Rule {
     pub to: Vec<IpNet>,
     /// Ports of the destination.
     pub ports: Vec<RangeInclusive<u16>>,
-    /// Names of the destination, and all names below them. A destination whose name is not known has none of them.
+    /// Names of the destination, and all names below them. A destination whose name is not known has none of them; one that has several names
+    /// has each. If names of the client were forgotten that it may still use, what the rule may be for is refused.
     pub domains: Vec<String>,
     /// What the client speaks.
     pub protocol: Option<Protocol>,
@@ -44,19 +46,25 @@ impl Rule {
         Self { to: vec![], ports: vec![], domains: vec![], protocol: None, from: vec![], action }
     }
 
-    fn matches(&self, client: IpAddr, target: &Target, protocol: Protocol) -> bool {
-        let any = |nets: &[IpNet], address| nets.is_empty() || nets.iter().any(|net| net.contains(&address));
-        let port = target.address.port();
-        any(&self.to, target.address.ip())
-            && any(&self.from, client)
+    /// All that does not depend on the destination's host holds.
+    fn is_for(&self, client: IpAddr, port: u16, protocol: Protocol) -> bool {
+        is_in_any(&self.from, client)
             && (self.ports.is_empty() || self.ports.iter().any(|ports| ports.contains(&port)))
             && self.protocol.is_none_or(|wanted| wanted == protocol)
-            && (self.domains.is_empty()
-                || target
-                    .name
-                    .as_ref()
-                    .is_some_and(|name| self.domains.iter().any(|domain| is_in(name, domain))))
     }
+
+    /// Whether the destination has one of the names; `None` if that cannot be said.
+    fn has_name(&self, known: &Known) -> Option<bool> {
+        let has = |name: &Arc<str>| self.domains.iter().any(|domain| is_in(name, domain));
+        if self.domains.is_empty() || known.names.iter().any(has) {
+            return Some(true);
+        }
+        known.is_all.then_some(false)
+    }
+}
+
+fn is_in_any(nets: &[IpNet], address: IpAddr) -> bool {
+    nets.is_empty() || nets.iter().any(|net| net.contains(&address))
 }
 
 /// `name` is `domain`, or below it. Both are of small letters.
@@ -80,10 +88,45 @@ impl Rules {
         Self { rules: vec![], otherwise: Action::Through(Arc::new(upstream)) }
     }
 
-    pub(crate) fn action(&self, client: IpAddr, target: &Target, protocol: Protocol) -> &Action {
-        let rule = self.rules.iter().find(|rule| rule.matches(client, target, protocol));
-        rule.map_or(&self.otherwise, |rule| &rule.action)
+    /// What becomes of what `client` sends to `address`, which it knows as `known`.
+    pub(crate) fn verdict(
+        &self,
+        client: IpAddr,
+        address: SocketAddr,
+        known: &Known,
+        protocol: Protocol,
+    ) -> Verdict<'_> {
+        let (mut by_address, mut perhaps) = (false, vec![]);
+        let mut action = &self.otherwise;
+        for rule in self.rules.iter().filter(|rule| rule.is_for(client, address.port(), protocol)) {
+            by_address |= !rule.to.is_empty();
+            if !is_in_any(&rule.to, address.ip()) {
+                continue;
+            }
+            match rule.has_name(known) {
+                Some(true) => {
+                    action = &rule.action;
+                    break;
+                }
+                Some(false) => {}
+                None => perhaps.push(&rule.action),
+            }
+        }
+        if perhaps.into_iter().any(|other| other != action) {
+            return Verdict::Unknown;
+        }
+        Verdict::Action { action, by_address }
     }
+}
+
+/// What rules say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict<'a> {
+    /// This; `by_address` if a rule with networks had a say, whether it matched or not. Then the destination must be the address that it was
+    /// compared with, and no name whose addresses somebody else finds.
+    Action { action: &'a Action, by_address: bool },
+    /// It depends on a name that was forgotten.
+    Unknown,
 }
 
 #[cfg(test)]
@@ -111,8 +154,12 @@ mod tests {
             otherwise: through("direct"),
         };
         let action = |client: &str, to: &str, name: Option<&str>, protocol| {
-            let target = Target { address: to.parse().expect("an address"), name: name.map(Arc::from) };
-            rules.action(client.parse().expect("an address"), &target, protocol).clone()
+            let known = Known { names: name.map(Arc::from).into_iter().collect(), is_all: true };
+            let (client, to) = (client.parse().expect("an address"), to.parse().expect("an address"));
+            match rules.verdict(client, to, &known, protocol) {
+                Verdict::Action { action, .. } => action.clone(),
+                Verdict::Unknown => panic!("all names are known"),
+            }
         };
         let (me, tcp) = ("192.168.1.1", Protocol::Tcp);
         for name in ["example.org", "www.example.org"] {
@@ -126,5 +173,39 @@ mod tests {
             assert_eq!(action(me, to, None, protocol), through("direct"), "{to}");
         }
         assert_eq!(action("192.168.1.9", "11.0.0.1:22", None, tcp), Action::Drop);
+    }
+
+    #[test]
+    fn a_name_that_was_forgotten_opens_no_door_and_networks_bind_a_name_to_its_address() {
+        let direct = Action::Through(Arc::new(Upstream::Direct));
+        let rules = Rules {
+            rules: vec![
+                Rule {
+                    domains: vec!["refused.test".into()],
+                    ports: vec![443..=443],
+                    ..Rule::all(Action::Refuse)
+                },
+                Rule { domains: vec!["direct.test".into()], ..Rule::all(direct.clone()) },
+                Rule { to: nets(&["10.0.0.0/8"]), ports: vec![22..=22], ..Rule::all(Action::Drop) },
+            ],
+            otherwise: direct.clone(),
+        };
+        let verdict = |to: &str, names: &[&str], is_all| {
+            let known = Known { names: names.iter().map(|name| Arc::from(*name)).collect(), is_all };
+            rules.verdict([10, 0, 0, 9].into(), to.parse().expect("an address"), &known, Protocol::Tcp)
+        };
+        let is = |action, by_address| Verdict::Action { action, by_address };
+        assert_eq!(verdict("192.0.2.1:443", &[], true), is(&direct, false));
+        assert_eq!(verdict("192.0.2.1:443", &["a.test"], false), Verdict::Unknown);
+        // One name of several is enough, and known ones count whatever was forgotten.
+        assert_eq!(
+            verdict("192.0.2.1:443", &["a.test", "x.refused.test"], false),
+            is(&Action::Refuse, false)
+        );
+        // Whatever the name was, the outcome is the same.
+        assert_eq!(verdict("192.0.2.1:80", &[], false), is(&direct, false));
+        // Networks were looked at, whether the address is of them or not.
+        assert_eq!(verdict("192.0.2.1:22", &["a.test"], true), is(&direct, true));
+        assert_eq!(verdict("10.0.0.1:22", &["a.test"], true), is(&Action::Drop, true));
     }
 }

@@ -7,9 +7,9 @@ use ackline::runtime::priority::Priority;
 use ackline_emulate::Offload;
 use ackline_emulate::stage::RealTime;
 use ackline_lab::PointRange;
+use ackline_proxy::Resolver;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Run a program behind an emulated network path, or a scenario in real time
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// with the rate, the delay, the queue and the impairments that the options name, in real time; behind the path its TCP
 /// connections and UDP datagrams are carried on through this machine's network, by sockets of the kernel. To reach a server on
 /// this machine, the program connects to the address in the environment variable ACKLINE_BASE, of which port 53 is this
-/// machine's resolver.
+/// machine's resolvers.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EmulateArgs {
@@ -43,11 +43,11 @@ pub(crate) struct EmulateArgs {
     /// Largest IP packet of the program's interface, in bytes
     #[arg(long, default_value = "1500", value_parser = values::mtu)]
     pub(crate) mtu: u32,
-    /// Who resolves the program's names [default: the first of /etc/resolv.conf]
+    /// Who resolves the program's names [default: those of /etc/resolv.conf, in their order]
     ///
     /// It stands behind port 53 of ACKLINE_BASE, which the program's own /etc/resolv.conf names.
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = values::resolver)]
-    pub(crate) resolver: Option<SocketAddr>,
+    pub(crate) resolver: Option<Resolver>,
     /// Leave the program the capabilities of this process, with which it can leave its namespaces
     ///
     /// Without it a program of root has none: it cannot change its interface, mount, trace, or take other users' rights. A program that makes

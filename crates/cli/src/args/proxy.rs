@@ -5,7 +5,7 @@ use super::watch::WatchArgs;
 use super::{PolicyArgs, values};
 use ackline::runtime::MacAddress;
 use ackline::runtime::stack::Shards;
-use ackline_proxy::{Resolver, Upstream};
+use ackline_proxy::{Filtering, NameUse, Resolver, Upstream};
 use clap::{ArgGroup, Args};
 use ipnet::IpNet;
 use std::ffi::OsString;
@@ -30,11 +30,20 @@ pub(crate) struct ProxyArgs {
     /// Rules, upstreams and limits, in TOML (docs/proxy.md)
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
-    /// Who resolves names, asked through the upstream: 192.0.2.53, or tcp://192.0.2.53 over TCP [default: this machine's resolver, asked directly]
+    /// Resolver, asked through the upstream: 192.0.2.53, or tcp://192.0.2.53 over TCP; may be given again [default: this machine's resolvers, asked directly]
     ///
-    /// It stands behind port 53 of the proxy's own address. An upstream without datagrams needs tcp://.
+    /// It stands behind port 53 of the proxy's own address. An upstream without datagrams needs tcp://. Of several, the next one is asked if
+    /// one does not answer.
     #[arg(long, value_name = "[tcp://]ADDRESS[:PORT]")]
-    pub(crate) dns: Option<Resolver>,
+    pub(crate) dns: Vec<Resolver>,
+    /// What the names are for that clients ask these resolvers for: off, rules (by domain), or upstreams, which then get a name instead of its address [default: upstreams]
+    ///
+    /// An upstream gets a name only if the client knows the address by this name alone, and no rule with "to" had a say.
+    #[arg(long, value_name = "off|rules|upstreams")]
+    pub(crate) names: Option<NameUse>,
+    /// Whose datagrams reach a client's UDP socket: endpoint-independent (anybody's), address-dependent (those of hosts that it has sent to) or address-and-port-dependent [default: address-dependent]
+    #[arg(long, value_name = "FILTERING")]
+    pub(crate) udp_filtering: Option<Filtering>,
     /// Let clients reach this machine's loopback by the proxy's own address (ACKLINE_BASE of COMMAND)
     #[arg(long)]
     pub(crate) loopback: bool,

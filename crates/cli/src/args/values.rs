@@ -3,6 +3,7 @@
 use ackline::core::quantity::{Malformed, RATE, SECOND, SIZE, TIME, parse_amount, parse_rate};
 use ackline::runtime::MacAddress;
 use ackline::runtime::stack::Shards;
+use ackline_proxy::Resolver;
 use ipnet::IpNet;
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -111,12 +112,14 @@ pub(crate) fn mtu(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "not an MTU; write a number of bytes from 576 to 65535".to_owned())
 }
 
-/// The address of a resolver, at the port of DNS unless another is named.
-pub(crate) fn resolver(text: &str) -> Result<SocketAddr, String> {
-    let address = text.parse().map(|address: IpAddr| SocketAddr::new(address, 53));
-    address.or_else(|_| text.parse()).map_err(|_| {
-        "not an address; write one like 192.0.2.53, 127.0.0.1:5353 or [2001:db8::53]:53".to_owned()
-    })
+/// A resolver that is asked over UDP, at the port of DNS unless another is named.
+pub(crate) fn resolver(text: &str) -> Result<Resolver, String> {
+    if text.contains("://") {
+        return Err(
+            "not an address; write one like 192.0.2.53, 127.0.0.1:5353 or [2001:db8::53]:53".to_owned()
+        );
+    }
+    text.parse()
 }
 
 /// A network that is routed somewhere.

@@ -85,9 +85,10 @@ async fn emulate(
 ) -> Result<Emulated, Failure> {
     let failed = |error: io::Error| Failure::system("emulate the path", &error);
     let Network { path: mut network, addresses, mtu, hosts, ends, interval, conditions } = network;
-    let names = Names::of_machine(args.resolver);
+    let names = Names::of_machine(args.resolver.as_slice());
+    names.warn("emulate");
     let kind = RealTime::from(args);
-    let (outside, end) = Outside::start(addresses, names.resolver, kind.offload, mtu[1], registry)?;
+    let (outside, end) = Outside::start(addresses, names.resolvers.clone(), kind.offload, mtu[1], registry)?;
     let both = [network.up, network.down];
     let recorder = network.sim.add_observer(PathRecord::new(both));
     let capture = match pcap {

@@ -6,18 +6,17 @@ use crate::tunnel::descriptor_limit;
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
 use ackline::{Registry, Stack};
 use ackline_emulate::Offload;
-use ackline_proxy::{Config, Limits, Protocol, Proxy, Resolver};
+use ackline_proxy::{Config, Limits, NameUse, Proxy, Resolvers};
 use std::io;
-use std::net::SocketAddr;
 
 /// A proxy behind which this machine's network is.
 pub(super) struct Outside(Proxy);
 
 impl Outside {
-    /// The proxy, and the device at which the path ends, with offload if super-packets pass whole. Names are resolved by `resolver`.
+    /// The proxy, and the device at which the path ends, with offload if super-packets pass whole. Names are resolved by `resolvers`.
     pub(super) fn start(
         addresses: Addresses,
-        resolver: SocketAddr,
+        resolvers: Resolvers,
         offload: Offload,
         mtu: u32,
         registry: &Registry,
@@ -33,7 +32,8 @@ impl Outside {
         let stack = stack.map_err(|error| Failure::system("start a stack", &io::Error::other(error)))?;
         let config = Config {
             own: vec![addresses.base.into()],
-            resolver: Some(Resolver { address: resolver, protocol: Protocol::Udp }),
+            resolvers,
+            names: NameUse::Off,
             resolver_is_near: true,
             loopback: true,
             // There is one client.
@@ -59,6 +59,7 @@ mod tests {
     use ackline::runtime::device::{Device as _, TxChecksum};
     use ackline::runtime::{Pacing, timer};
     use ackline_emulate::{Emulator, LinkSpec, Path};
+    use ackline_proxy::{Protocol, Resolver};
     use std::future::poll_fn;
     use std::net::Ipv4Addr;
     use tokio::net;
@@ -73,8 +74,10 @@ mod tests {
             Addresses { program: Ipv4Addr::new(100, 64, 0, 2), base: Ipv4Addr::new(100, 64, 0, 1) };
         let server = net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
         let at = server.local_addr().expect("bound");
+        let resolver = Resolver { address: at, protocol: Protocol::Udp };
         let (outside, end) =
-            Outside::start(addresses, at, Offload::Off, 1_500, &Registry::default()).expect("a stack");
+            Outside::start(addresses, resolver.into(), Offload::Off, 1_500, &Registry::default())
+                .expect("a stack");
         tokio::spawn(outside.run());
         let program = Stack::builder(end).address(addresses.program).spawn().expect("a stack");
         for port in [DNS, at.port()] {
@@ -83,25 +86,33 @@ mod tests {
             let mut peers = vec![];
             let mut buf = [0; 100];
             for round in 0..100_u8 {
-                for question in [1, 2] {
-                    socket.send(&[round, question]).await.expect("sent");
+                for kind in [1, 28] {
+                    socket.send(&question(round, kind)).await.expect("sent");
                 }
-                for _ in [1, 2] {
+                for _ in [1, 28] {
                     let (len, peer) = server.recv_from(&mut buf).await.expect("a question");
+                    // An answer.
+                    buf[2] |= 0x80;
                     server.send_to(&buf[..len], peer).await.expect("sent");
                     peers.push(peer);
                 }
                 let mut answers = vec![];
-                for _ in [1, 2] {
+                for _ in [1, 28] {
                     let len = socket.recv(&mut buf).await.expect("an answer");
-                    answers.push(buf[..len].to_vec());
+                    answers.push((buf[1], buf[len - 3]));
                 }
-                assert_eq!(answers, [[round, 1], [round, 2]]);
+                answers.sort_unstable();
+                assert_eq!(answers, [(round, 1), (round, 28)]);
             }
             peers.dedup();
             // One to a resolver ends if the machine stands still for a second.
             assert!(peers.len() == 1 || port == DNS, "{peers:?}");
         }
+    }
+
+    /// A question for the name `a`, of this number and type (RFC 1035, section 4.1).
+    fn question(number: u8, kind: u8) -> Vec<u8> {
+        vec![0, number, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, b'a', 0, 0, kind, 0, 1]
     }
 
     /// An echo request of IPv4 from one address to another.
@@ -125,7 +136,7 @@ mod tests {
         const DELAY: ackline::core::Duration = ackline::core::Duration::from_millis(10);
         let addresses =
             Addresses { program: Ipv4Addr::new(100, 64, 0, 2), base: Ipv4Addr::new(100, 64, 0, 1) };
-        let resolver = "127.0.0.1:53".parse().expect("right");
+        let resolver = "127.0.0.1:53".parse::<Resolver>().expect("right").into();
         let (outside, end) =
             Outside::start(addresses, resolver, Offload::Off, 1_500, &Registry::default()).expect("a stack");
         tokio::spawn(outside.run());

@@ -18,7 +18,9 @@ use crate::watchers::WatchPlan;
 use crate::{output, tunnel};
 use ackline::Registry;
 use ackline::runtime::device::inherited;
-use ackline_proxy::{Action, Config, ConfigFile, Exit, Limits, Protocol, Proxy, Resolver, Rules, Upstream};
+use ackline_proxy::{
+    Action, Config, ConfigFile, Exit, Limits, NameUse, Protocol, Proxy, Resolver, Rules, Upstream,
+};
 use device::{Opened, Place};
 use report::Summary;
 use std::fs;
@@ -65,21 +67,27 @@ fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
     let file = args.config.as_deref().map(read).transpose()?;
     let usual = Config::default();
     let file = file.unwrap_or_default();
-    let ConfigFile { rules, otherwise, dns, limits, connect_timeout, server_timeout, backlog, windows } =
-        file;
+    let ConfigFile { rules, otherwise, dns, names: uses, udp_filtering, limits, .. } = file;
+    let ConfigFile { connect_timeout, server_timeout, backlog, windows, .. } = file;
     let through = |upstream: &Upstream| Action::Through(Arc::new(upstream.clone()));
     // The command line goes before the file.
     let otherwise = args.upstream.as_ref().map(through).or(otherwise);
     let rules = Rules { rules, otherwise: otherwise.unwrap_or_else(|| through(&Upstream::Direct)) };
-    let dns = args.dns.or(dns);
-    if let (Some(Resolver { protocol: Protocol::Udp, address }), Action::Through(upstream)) =
-        (dns, &rules.otherwise)
+    let dns = if args.dns.is_empty() { dns } else { args.dns.clone() };
+    if let (Some(Resolver { address, .. }), Action::Through(upstream)) =
+        (dns.iter().find(|dns| dns.protocol == Protocol::Udp), &rules.otherwise)
         && let Upstream::Http(_) = **upstream
         && rules.rules.is_empty()
     {
         return Err(Failure::usage(format!(
             "--dns {address}: {upstream} carries no datagrams; write tcp://{address}"
         )));
+    }
+    let uses = args.names.or(uses).unwrap_or(usual.names);
+    if uses == NameUse::Off && rules.rules.iter().any(|rule| !rule.domains.is_empty()) {
+        return Err(Failure::usage(
+            "--names off: rules by domain need names; write rules or upstreams".to_owned(),
+        ));
     }
     if let (Some(tun), [route, ..], None) = (&args.device.tun, &args.device.route[..], &args.out.out_dev)
         && rules == Rules::all_through(Upstream::Direct)
@@ -89,13 +97,15 @@ fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
              (--upstream, --out-dev), or route by the clients' address or interface (ip rule) instead"
         )));
     }
-    let names = Names::of_machine(dns.map(|dns| dns.address)).alone();
-    let machines = Resolver { address: names.resolver, protocol: Protocol::Udp };
+    let names = Names::of_machine(&dns);
+    names.warn("proxy");
     let most = tunnel::descriptor_limit().saturating_sub(RESERVED).max(1);
     let config = Config {
         rules,
-        resolver: Some(dns.unwrap_or(machines)),
-        resolver_is_near: dns.is_none(),
+        resolvers: names.resolvers.clone(),
+        names: uses,
+        filtering: args.udp_filtering.or(udp_filtering).unwrap_or(usual.filtering),
+        resolver_is_near: dns.is_empty(),
         loopback: args.loopback,
         limits: Limits { total: limits.total.min(most), ..limits },
         connect_timeout: connect_timeout.unwrap_or(usual.connect_timeout),

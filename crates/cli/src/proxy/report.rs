@@ -37,6 +37,7 @@ impl Summary {
             (stats.upstream_timeouts, "without an answer"),
             (stats.upstream_failed, "failed at the upstream"),
             (stats.rule_refused + stats.rule_dropped, "refused or dropped by rules"),
+            (stats.forgotten_refused, "refused because names were forgotten"),
             (stats.not_carried, "to addresses that are not carried on"),
             (stats.client_connections_limit + stats.client_flows_limit, "over the limit of a client"),
             (stats.proof_first, "that had to prove their address first"),

@@ -540,6 +540,10 @@ fn what_cannot_be_is_told_before_anything_runs() {
             "--upstream \"socks4://...@h:1\": no upstream; write direct",
         ),
         (&["--dns", "name.test", "--", "true"], 2, "--dns \"name.test\": not an address"),
+        (&["--dns", "fe80::1", "--", "true"], 2, "fe80::1 is of a link; write which, as fe80::1%eth0"),
+        (&["--dns", "fe80::1%no-such-link", "--", "true"], 2, "there is no interface \"no-such-link\""),
+        (&["--names", "on", "--", "true"], 2, "--names \"on\": write off, rules or upstreams"),
+        (&["--udp-filtering", "none", "--", "true"], 2, "write endpoint-independent, address-dependent or"),
         (&["--config", "/nonexistent", "--", "true"], 5, "cannot read --config /nonexistent"),
         (
             &["--upstream", "http://h:1", "--dns", "192.0.2.53", "--", "true"],
@@ -550,6 +554,9 @@ fn what_cannot_be_is_told_before_anything_runs() {
         let complaint = refused(&[&["proxy"], arguments].concat(), status);
         assert!(complaint.contains(parts), "{complaint}");
     }
+    std::fs::write(&file, "[[rule]]\ndomain = 'a.test'\naction = 'drop'\n").expect("ours");
+    let complaint = refused(&["proxy", "--names", "off", "--config", text(&file), "--", "true"], 2);
+    assert_eq!(complaint, "ackline: --names off: rules by domain need names; write rules or upstreams");
     let ended = run(&["proxy"]);
     assert!(ended.status == Some(2) && ended.stderr.contains("--tun <NAME>"), "{ended:?}");
 }

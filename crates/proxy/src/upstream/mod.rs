@@ -1,15 +1,14 @@
 //! What carries connections and flows on.
 
-mod framed;
 mod http;
 mod socks5;
 mod url;
 
 pub use url::{Server, UrlError, without_credentials};
 
-use crate::outside::{Socket, Stream, WayOut};
+use crate::dns::framed::Framed;
+use crate::outside::{Origin, Socket, Stream, WayOut};
 use crate::target::{Protocol, Target};
-use framed::Framed;
 use rustix::io::Errno;
 use socks5::Association;
 use std::fmt;
@@ -30,6 +29,9 @@ pub enum Upstream {
     /// An HTTP proxy: connections by CONNECT (RFC 9110, section 9.3.6). It carries no flows.
     Http(Server),
 }
+
+/// Room for what an upstream puts before a datagram.
+pub(crate) const HEADER: usize = 300;
 
 /// A connection to the destination.
 #[derive(Debug)]
@@ -60,7 +62,7 @@ pub(crate) enum ConnectError {
 
 impl ConnectError {
     /// What a connection to the destination itself failed with.
-    fn of_destination(error: io::Error) -> Self {
+    pub(crate) fn of_destination(error: io::Error) -> Self {
         match error.kind() {
             _ if is_exhausted(&error) => Self::Exhausted(error),
             ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => Self::Refused,
@@ -112,41 +114,49 @@ impl Upstream {
         Ok(connected)
     }
 
-    /// A way for datagrams to `target` and back. The upstream's own server has `limit` to make it.
+    /// A way for datagrams to anybody, of one socket of a client's. The upstream's own server has `limit` to make it.
     pub(crate) async fn associate(
         &self,
         out: &WayOut,
-        target: &Target,
+        from: Origin,
         limit: Duration,
-    ) -> Result<Datagrams, ConnectError> {
+    ) -> Result<Outlet, ConnectError> {
         match self {
             Self::Direct => {
-                let socket = out.socket(target.address).await.map_err(ConnectError::of_destination)?;
-                Ok(Datagrams::Direct(socket))
+                let socket = out.socket_for_all(from).await.map_err(ConnectError::of_destination)?;
+                Ok(Outlet::Direct(socket))
             }
-            Self::Socks5(server) => {
-                within(limit, Association::new(out, server, target)).await.map(Datagrams::Socks5)
-            }
+            Self::Socks5(server) => within(limit, Association::new(out, server)).await.map(Outlet::Socks5),
             Self::Http(_) => Err(ConnectError::Unreachable),
         }
     }
-}
 
-impl Upstream {
-    /// A way for questions to a resolver, and for its answers.
+    /// A way for questions to a resolver, and for its answers, of which `room` bytes matter.
     pub(crate) async fn ask(
         &self,
         out: &WayOut,
         resolver: SocketAddr,
         by: Protocol,
+        room: usize,
         limit: Duration,
-    ) -> Result<Datagrams, ConnectError> {
-        match by {
-            Protocol::Udp => self.associate(out, &resolver.into(), limit).await,
-            Protocol::Tcp => self
-                .connect(out, &resolver.into(), limit)
-                .await
-                .map(|connected| Datagrams::Framed(Framed::new(connected))),
+    ) -> Result<ToResolver, ConnectError> {
+        if by == Protocol::Tcp {
+            let Connected { stream, early } = self.connect(out, &resolver.into(), limit).await?;
+            return Ok(ToResolver::Framed(Framed::new(stream, early)));
+        }
+        // One byte more tells which answers are longer.
+        let buffer = vec![0; room + HEADER + 1];
+        match self {
+            // Connected, so that the kernel passes its answers alone, and says if it refuses.
+            Self::Direct => {
+                let socket = out.socket(resolver).await.map_err(ConnectError::of_destination)?;
+                Ok(ToResolver::Socket { socket, buffer })
+            }
+            Self::Socks5(server) => {
+                let association = within(limit, Association::new(out, server)).await?;
+                Ok(ToResolver::Socks5 { association, to: resolver, buffer })
+            }
+            Self::Http(_) => Err(ConnectError::Unreachable),
         }
     }
 }
@@ -160,39 +170,100 @@ async fn within<T>(
     timeout(limit, work).await.unwrap_or_else(|_| silent())
 }
 
-/// A way for datagrams.
+/// A way for datagrams to anybody.
 #[derive(Debug)]
-pub(crate) enum Datagrams {
+pub(crate) enum Outlet {
     Direct(Socket),
     Socks5(Association),
-    /// Messages of DNS.
-    Framed(Framed),
 }
 
-impl Datagrams {
-    /// How much room a datagram needs in front of it.
-    pub(crate) fn headroom(&self) -> usize {
+/// What comes back.
+#[derive(Debug)]
+pub(crate) enum Inward {
+    /// A datagram: where in the buffer it is, and who sent it, if that is an address.
+    Datagram(Range<usize>, Option<SocketAddr>),
+    /// Nobody listens where one was sent.
+    Refused(SocketAddr),
+}
+
+impl Outlet {
+    /// What is before a datagram to `to`.
+    pub(crate) fn header(&self, to: SocketAddr) -> Vec<u8> {
         match self {
-            Self::Direct(_) | Self::Framed(_) => 0,
-            Self::Socks5(association) => association.header().len(),
+            Self::Direct(_) => vec![],
+            Self::Socks5(_) => socks5::header(to),
         }
     }
 
-    /// Sends the datagram behind the [headroom](Self::headroom) of `packet`.
-    pub(crate) async fn send(&mut self, packet: &mut [u8]) -> io::Result<()> {
+    /// Its port, if it is a stack's.
+    pub(crate) fn port_of_stack(&self) -> Option<u16> {
         match self {
-            Self::Direct(socket) => socket.send(packet).await,
+            Self::Direct(Socket::Stack(socket)) => socket.local_addr().ok().map(|local| local.port()),
+            Self::Direct(Socket::Kernel(_)) | Self::Socks5(_) => None,
+        }
+    }
+
+    /// Sends `packet`, a datagram behind its [header](Self::header).
+    pub(crate) async fn send(&self, packet: &[u8], to: SocketAddr) -> io::Result<()> {
+        match self {
+            Self::Direct(socket) => socket.send_to(packet, to).await,
             Self::Socks5(association) => association.send(packet).await,
-            Self::Framed(stream) => stream.send(packet).await,
         }
     }
 
-    /// Waits for a datagram of the destination: where in `buffer` it is. Dropping the future loses none.
-    pub(crate) async fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Range<usize>> {
+    /// Waits for what comes. Dropping the future loses none. One task at a time waits.
+    pub(crate) async fn recv(&self, buffer: &mut [u8]) -> io::Result<Inward> {
         match self {
-            Self::Direct(socket) => socket.recv(buffer).await.map(|length| 0..length),
-            Self::Socks5(association) => association.recv(buffer).await,
-            Self::Framed(stream) => stream.recv(buffer).await,
+            Self::Direct(socket) => socket.recv_from(buffer).await,
+            Self::Socks5(association) => {
+                let (at, from) = association.recv(buffer).await?;
+                Ok(Inward::Datagram(at, from))
+            }
+        }
+    }
+}
+
+/// A way for questions to one resolver.
+#[derive(Debug)]
+pub(crate) enum ToResolver {
+    Socket { socket: Socket, buffer: Vec<u8> },
+    Socks5 { association: Association, to: SocketAddr, buffer: Vec<u8> },
+    Framed(Framed<Stream>),
+}
+
+impl ToResolver {
+    pub(crate) const fn is_of_datagrams(&self) -> bool {
+        !matches!(self, Self::Framed(_))
+    }
+
+    /// Sends a question.
+    pub(crate) async fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Socket { socket, .. } => socket.send(message).await,
+            Self::Socks5 { association, to, .. } => {
+                association.send(&[&socks5::header(*to), message].concat()).await
+            }
+            Self::Framed(stream) => {
+                stream.send(message);
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for a message of the resolver. Dropping the future loses none.
+    pub(crate) async fn recv(&mut self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Socket { socket, buffer } => {
+                let length = socket.recv(buffer).await?;
+                Ok(buffer[..length].to_vec())
+            }
+            Self::Socks5 { association, to, buffer } => loop {
+                let (at, from) = association.recv(buffer).await?;
+                if from == Some(*to) {
+                    return Ok(buffer[at].to_vec());
+                }
+            },
+            Self::Framed(stream) => stream.recv().await,
         }
     }
 }

@@ -10,6 +10,8 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::lookup_host;
+use tokio::sync::Mutex;
 
 const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
@@ -66,8 +68,15 @@ pub(super) async fn greet(out: &WayOut, server: &Server) -> Result<Stream, Conne
     Ok(stream)
 }
 
-/// Asks for `command`. Returns the address of the answer, unless that is a name.
-async fn ask(stream: &mut Stream, command: u8, place: &[u8]) -> Result<Option<SocketAddr>, ConnectError> {
+/// What an answer or a datagram has as its address (RFC 1928, section 5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Address(SocketAddr),
+    Name(String, u16),
+}
+
+/// Asks for `command`. Returns the address of the answer.
+async fn ask(stream: &mut Stream, command: u8, place: &[u8]) -> Result<Place, ConnectError> {
     let io = ConnectError::of_server;
     let request = [&[VERSION, command, 0][..], place].concat();
     stream.write_all(&request).await.map_err(io)?;
@@ -89,7 +98,10 @@ async fn ask(stream: &mut Stream, command: u8, place: &[u8]) -> Result<Option<So
     };
     stream.read_exact(&mut address[..length]).await.map_err(io)?;
     let port = stream.read_u16().await.map_err(io)?;
-    Ok(ip(&address[..length], kind).map(|ip| SocketAddr::new(ip, port)))
+    Ok(match ip(&address[..length], kind) {
+        Some(ip) => Place::Address(SocketAddr::new(ip, port)),
+        None => Place::Name(String::from_utf8_lossy(&address[..length]).into_owned(), port),
+    })
 }
 
 /// What a reply other than success means (RFC 1928, section 6).
@@ -128,60 +140,60 @@ fn ip(bytes: &[u8], kind: u8) -> Option<IpAddr> {
     }
 }
 
+/// What is before each datagram to `to` (RFC 1928, section 7).
+pub(super) fn header(to: SocketAddr) -> Vec<u8> {
+    [&[0; 3][..], &place(&to.into())].concat()
+}
+
 /// A way for datagrams through the server (RFC 1928, section 7). It lasts as long as the connection that asked for it.
 #[derive(Debug)]
 pub(crate) struct Association {
-    control: Stream,
+    /// Locked by whoever waits for datagrams.
+    control: Mutex<Stream>,
     socket: Socket,
-    /// Before each datagram to the destination.
-    header: Vec<u8>,
 }
 
 impl Association {
-    pub(super) async fn new(out: &WayOut, server: &Server, target: &Target) -> Result<Self, ConnectError> {
+    pub(super) async fn new(out: &WayOut, server: &Server) -> Result<Self, ConnectError> {
         let mut control = greet(out, server).await?;
         let peer = control.peer_addr().map_err(ConnectError::of_server)?;
         // Which address this machine sends from is not known before it sends.
         let any: IpAddr =
             if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let unknown = place(&SocketAddr::new(any, 0).into());
-        let relay = ask(&mut control, UDP_ASSOCIATE, &unknown).await?;
-        let relay = match relay {
-            // A server behind an address translation does not know its own address: then it is where the connection goes.
-            Some(relay) if relay.ip().is_unspecified() => SocketAddr::new(peer.ip(), relay.port()),
-            Some(relay) => relay,
-            None => {
-                return Err(ConnectError::Server("it names its address for datagrams by a name".to_owned()));
-            }
+        let relay = match ask(&mut control, UDP_ASSOCIATE, &unknown).await? {
+            // A server behind an address translation does not know its own address: then it is where the connection goes. An empty name says
+            // no more.
+            Place::Address(relay) if relay.ip().is_unspecified() => SocketAddr::new(peer.ip(), relay.port()),
+            Place::Address(relay) => relay,
+            Place::Name(name, port) if name.is_empty() => SocketAddr::new(peer.ip(), port),
+            Place::Name(name, port) => resolve_relay(&name, port, peer).await?,
         };
         let socket = out.socket(relay).await.map_err(ConnectError::of_server)?;
-        Ok(Self { control, socket, header: [&[0; 3][..], &place(target)].concat() })
+        Ok(Self { control: Mutex::new(control), socket })
     }
 
-    pub(super) fn header(&self) -> &[u8] {
-        &self.header
-    }
-
-    /// Sends the datagram behind the header's room in `packet`.
-    pub(super) async fn send(&self, packet: &mut [u8]) -> io::Result<()> {
-        packet[..self.header.len()].copy_from_slice(&self.header);
+    /// Sends a datagram behind its [header].
+    pub(super) async fn send(&self, packet: &[u8]) -> io::Result<()> {
         self.socket.send(packet).await
     }
 
-    /// Waits for a datagram, and returns where in `buffer` it is. Fails once the server has ended the association.
-    pub(super) async fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Range<usize>> {
+    /// Waits for a datagram, and returns where in `buffer` it is, and who sent it, unless that is a name. Fails once the server has ended the
+    /// association.
+    pub(super) async fn recv(&self, buffer: &mut [u8]) -> io::Result<(Range<usize>, Option<SocketAddr>)> {
+        let mut control = self.control.lock().await;
         let mut said = [0; 64];
         loop {
             tokio::select! {
                 length = self.socket.recv(buffer) => {
                     let length = length?;
                     // Fragments are optional, and what is none of the server's is dropped.
-                    if let Some(start) = payload(&buffer[..length]) {
-                        return Ok(start..length);
+                    if let Some((start, from)) = payload(&buffer[..length]) {
+                        return Ok((start..length, from));
                     }
                 }
                 // Dropping a read loses nothing: the server has nothing to say there.
-                read = self.control.read(&mut said) => {
+                read = control.read(&mut said) => {
                     if read? == 0 {
                         return Err(ErrorKind::ConnectionAborted.into());
                     }
@@ -191,17 +203,28 @@ impl Association {
     }
 }
 
-/// Where the payload of a whole datagram begins.
-fn payload(packet: &[u8]) -> Option<usize> {
+/// The address of a relay that the server names, of the family by which the server itself is reached if there is one.
+async fn resolve_relay(name: &str, port: u16, server: SocketAddr) -> Result<SocketAddr, ConnectError> {
+    let unknown =
+        |why: &dyn std::fmt::Display| wrong(&format!("the name of its relay, {name:?}, is not known: {why}"));
+    let found = lookup_host((name, port)).await.map_err(|error| unknown(&error))?;
+    let found: Vec<SocketAddr> = found.collect();
+    let same = found.iter().find(|address| address.is_ipv4() == server.is_ipv4());
+    same.or(found.first()).copied().ok_or_else(|| unknown(&"it has no address"))
+}
+
+/// Where the payload of a whole datagram begins, and who sent it, unless that is a name.
+fn payload(packet: &[u8]) -> Option<(usize, Option<SocketAddr>)> {
     let [_, _, 0, kind, rest @ ..] = packet else { return None };
-    let address = match *kind {
+    let length = match *kind {
         IPV4 => 4,
         IPV6 => 16,
         NAME => 1 + usize::from(*rest.first()?),
         _ => return None,
     };
-    let start = 4 + address + 2;
-    (start <= packet.len()).then_some(start)
+    let (address, rest) = rest.split_at_checked(length)?;
+    let port = u16::from_be_bytes(*rest.first_chunk()?);
+    Some((4 + length + 2, ip(address, *kind).map(|ip| SocketAddr::new(ip, port))))
 }
 
 #[cfg(test)]
@@ -220,16 +243,16 @@ mod tests {
 
     #[test]
     fn the_payload_is_behind_any_address_and_no_fragment() {
-        for (header, start) in [
-            (&[0, 0, 0, 1, 1, 2, 3, 4, 0, 53][..], Some(10)),
-            (&[0, 0, 0, 3, 2, b'h', b'i', 0, 53], Some(9)),
+        for (header, expected) in [
+            (&[0, 0, 0, 1, 1, 2, 3, 4, 0, 53][..], Some((10, Some(([1, 2, 3, 4], 53).into())))),
+            (&[0, 0, 0, 3, 2, b'h', b'i', 0, 53], Some((9, None))),
             (&[0, 0, 1, 1, 1, 2, 3, 4, 0, 53], None),
             (&[0, 0, 0, 9, 1, 2, 3, 4, 0, 53], None),
             (&[0, 0, 0, 3], None),
             (&[0, 0, 0, 4, 1, 2, 3, 4, 0, 53], None),
             (&[], None),
         ] {
-            assert_eq!(payload(header), start, "{header:?}");
+            assert_eq!(payload(header), expected, "{header:?}");
         }
         let refused = [1, 5].map(refusal);
         assert!(refused.iter().all(|error| matches!(error, ConnectError::Refused)), "{refused:?}");

@@ -7,6 +7,7 @@ use ackline_runtime::Stack;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
@@ -106,13 +107,42 @@ async fn a_socks_server_may_refuse_a_flow_or_end_it_and_the_next_datagram_gets_a
 #[tokio::test]
 async fn a_port_that_nobody_serves_and_an_upstream_without_datagrams_refuse() {
     let (port, http) = (closed_port().await, closed_port().await);
-    for (config, to) in [(Config::default(), OWN), (through(&format!("http://127.0.0.1:{http}")), FAR)] {
+    let through_http = through(&format!("http://127.0.0.1:{http}"));
+    // An ICMP error does not end a flow that has a port outside (RFC 4787, REQ-12).
+    for (config, to, stays) in [(Config::default(), OWN, 1), (through_http, FAR, 0)] {
         let world = world(config);
         let socket = world.client.bind_udp((CLIENT, 0).into()).expect("free");
         socket.connect((to, port)).await.expect("an address");
         socket.send(b"hello").await.expect("sent");
         let error = timeout(PATIENCE, socket.recv(&mut [0; 9])).await.expect("in time").expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{to}");
-        world.until(|stats| stats.flows == 1 && stats.open_flows == 0).await;
+        world.until(|stats| stats.flows == 1 && stats.open_flows == stays).await;
     }
+}
+
+/// RFC 1928, section 6: BND.ADDR may be a name; section 7: each datagram says who sent it.
+#[tokio::test]
+async fn a_relay_may_have_a_name_and_a_datagrams_sender_must_have_an_address() {
+    let (listener, port) = listener().await;
+    let world = world(through(&format!("socks5://127.0.0.1:{port}")));
+    let socket = world.client.bind_udp((CLIENT, 0).into()).expect("free");
+    socket.send_to(b"there", (FAR, 9)).await.expect("sent");
+    let (mut stream, _) = timeout(PATIENCE, request(&listener, false)).await.expect("in time");
+    let relay = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
+    let relay_port = relay.local_addr().expect("bound").port().to_be_bytes();
+    let answer = [&[5, 0, 0, 3, 9][..], b"localhost", &relay_port].concat();
+    stream.write_all(&answer).await.expect("sent");
+    let mut buf = [0; 100];
+    let (length, from) =
+        timeout(PATIENCE, relay.recv_from(&mut buf)).await.expect("in time").expect("a datagram");
+    assert_eq!(buf[..length], *b"\0\0\0\x01\xc0\0\x02\x07\0\x09there");
+    for unknown in [&b"\0\0\0\x03\x06a.test\0\x09no"[..], b"\0\0\0\x01\xc0\0\x02\x08\0\x09no", b"\0\0\0\x01"]
+    {
+        relay.send_to(unknown, from).await.expect("sent");
+    }
+    relay.send_to(b"\0\0\0\x01\xc0\0\x02\x07\0\x0aback", from).await.expect("sent");
+    let (length, sender) =
+        timeout(PATIENCE, socket.recv_from(&mut buf)).await.expect("in time").expect("a datagram");
+    assert_eq!((&buf[..length], sender), (&b"back"[..], address(FAR, 10)));
+    assert_eq!(world.meter.read().datagrams_filtered, 2);
 }
