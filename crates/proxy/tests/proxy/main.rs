@@ -5,6 +5,8 @@
 mod connections;
 mod exits;
 mod flows;
+mod judge_of_names;
+mod judge_of_translation;
 mod limits;
 mod names;
 mod servers;
