@@ -12,9 +12,9 @@ use ackline_papers::{
     Comparisons, LIVE, Options, ReproduceError, STUDIES, Study, StudyResult, agreement, listing, live_study,
     reproduce, study, to_json, to_text, total,
 };
-use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{env, fs};
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     let Some(name) = args.paper.as_deref() else { return show(&(listing(STUDIES) + "\n" + &listing(LIVE))) };
@@ -37,6 +37,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         out: args.out.clone(),
         cache: if args.no_cache { None } else { args.cache.clone().or_else(default_cache) },
         from: args.from.clone(),
+        sample: args.sample,
         plot: args.figures.options(),
         live: args.live.then(|| Arc::new(stage) as Arc<dyn Stages>),
         progress: !args.output.quiet,
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         program::prepare()?;
         RealTime::probe().map_err(RunError::from)?;
     }
-    let all = reproduce(&studies, &options)?;
+    let all = if args.refresh { refresh(&studies, options)? } else { reproduce(&studies, &options)? };
     show(&text(&all, args))?;
     if !args.output.quiet {
         for done in all.iter().filter(|done| !done.origin.is_current()) {
@@ -57,6 +58,33 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         }
     }
     if args.report_only { Ok(()) } else { verdict(&all, args.strict) }
+}
+
+/// Where pages and data of a checkout are.
+const PAPERS: &str = "docs/papers";
+
+/// Runs each study anew, and writes it before the next one begins. What is finished of a study is kept beside its data meanwhile.
+fn refresh(studies: &[&'static dyn Study], mut options: Options) -> Result<Vec<StudyResult>, Failure> {
+    let out = match options.out.take() {
+        Some(out) => out,
+        None if Path::new(PAPERS).join("data").is_dir() => PAPERS.into(),
+        None => {
+            return Err(Failure::usage(
+                "--refresh: there is no folder docs/papers/data here; run it in a checkout of ackline, or name --out DIR",
+            ));
+        }
+    };
+    let mut all = vec![];
+    for study in studies {
+        let unfinished = out.join("refresh").join(study.paper().stem);
+        let options = Options { out: Some(out.clone()), cache: Some(unfinished.clone()), ..options.clone() };
+        all.extend(reproduce(&[*study], &options)?);
+        fs::remove_dir_all(&unfinished)
+            .map_err(|error| Failure::file("delete", unfinished.display(), &error))?;
+    }
+    // Of several that run at a time the last one deletes it.
+    let _ = fs::remove_dir(out.join("refresh"));
+    Ok(all)
 }
 
 /// Where outputs are kept if nobody says; `None` if the environment has no home.

@@ -2,13 +2,15 @@
 
 use super::archive;
 use super::error::ReproduceError;
-use super::job::Done;
+use super::job::{Done, Job};
+use super::sample::Sample;
 use super::sources;
 use super::study::{Request, Study};
 use ackline_lab::RunError;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use twox_hash::XxHash3_128;
 
 /// Where outputs come from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,6 +23,9 @@ pub struct Origin {
     pub commit: Option<String>,
     /// The hash of the sources that decide what a run gives.
     pub engine: String,
+    /// The hash of these and of the study's code that plans and reads runs.
+    #[serde(default)]
+    pub code: String,
     /// Processor time of all jobs, s: of those from the cache, what they took when they were run.
     pub cpu_s: f64,
     /// Time from the first job's start to the last one's end, of all papers of the command, s.
@@ -47,6 +52,9 @@ pub(super) struct Data {
     pub(super) quick: bool,
     pub(super) seeds: Option<u32>,
     pub(super) scale: Option<f64>,
+    /// What is run again if the sources are other ones.
+    #[serde(default)]
+    pub(super) sample: Sample,
     /// By id.
     pub(super) jobs: BTreeMap<String, Stored>,
 }
@@ -60,13 +68,19 @@ pub(super) struct Stored {
 }
 
 impl Data {
-    pub(super) fn new(origin: Origin, request: &Request, jobs: BTreeMap<String, Stored>) -> Self {
+    pub(super) fn new(
+        origin: Origin,
+        request: &Request,
+        sample: Sample,
+        jobs: BTreeMap<String, Stored>,
+    ) -> Self {
         Self {
             origin,
             parts: request.parts.iter().map(|part| (*part).to_owned()).collect(),
             quick: request.quick,
             seeds: request.seeds,
             scale: request.scale,
+            sample,
             jobs,
         }
     }
@@ -111,6 +125,13 @@ impl Data {
             scale: self.scale,
         })
     }
+}
+
+/// The hash of all sources on which the outputs of a study's jobs depend.
+pub(super) fn code(study: &dyn Study, jobs: &[Job]) -> String {
+    let codes: BTreeSet<String> = jobs.iter().map(|job| job.code(study)).collect();
+    let all: Vec<&str> = codes.iter().map(String::as_str).collect();
+    format!("{:032x}", XxHash3_128::oneshot(all.join("\n").as_bytes()))
 }
 
 /// The command that makes the data of a study.

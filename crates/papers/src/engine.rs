@@ -5,8 +5,9 @@ use super::error::ReproduceError;
 use super::job::{Job, Outputs};
 use super::judgement::{Counts, Judgement, Verdict};
 use super::page;
-use super::pin;
+use super::pin::{self, Extent};
 use super::reproduction::Reproduction;
+use super::sample::{self, Sample, Sampled};
 use super::sources;
 use super::store;
 use super::study::{Knob, Request, Study};
@@ -38,6 +39,8 @@ pub struct Options {
     pub cache: Option<PathBuf>,
     /// Folder with data that `out` got earlier: from these everything is made, and nothing is run.
     pub from: Option<PathBuf>,
+    /// If the data of `from` are of other sources than this program, a fixed sample of their jobs is run and compared.
+    pub sample: bool,
     /// How figures become files.
     pub plot: PlotOptions,
     /// Where runs by the real clock take place; without it their jobs fail.
@@ -60,6 +63,8 @@ pub struct StudyResult {
     pub origin: Origin,
     /// Entries of the cache that could not be read; their jobs were run.
     pub unreadable: usize,
+    /// What a sample of the data's jobs showed, if one was wanted and needed.
+    pub sampled: Option<Sampled>,
     /// How its figures become files.
     pub plot: PlotOptions,
     /// Files that were written.
@@ -88,6 +93,12 @@ impl StudyResult {
             };
             Some(format!("{name} {} {word}", check.id))
         });
+        let differing = self.sampled.iter().flat_map(|sampled| &sampled.differing).map(|job| {
+            format!(
+                "{name}: the job {job:?} gives something else than its data; make them again with ackline reproduce {name} --refresh"
+            )
+        });
+        let checks = checks.chain(differing);
         checks.chain(self.judgement.faults.iter().map(|fault| format!("{name}: {fault}"))).collect()
     }
 
@@ -130,17 +141,25 @@ pub fn reproduce(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: sources::COMMIT.map(str::to_owned),
             engine: sources::ENGINE.to_owned(),
+            code: data::code(study, &jobs),
             cpu_s: outputs.values().map(|done| done.cpu_s).sum(),
             wall_s,
             cached,
             threads,
+        };
+        // What is written and whole can be judged later by a program that has changed.
+        let whole = options.out.is_some() && Extent::of(&request) == Some(Extent::Whole);
+        let sample = if whole && request.parts.len() == study.parts().len() {
+            sample::draw(study, &request, &outputs, options)?
+        } else {
+            Sample::default()
         };
         let identities = jobs.iter().map(|job| (job.id(), job.identity())).collect::<BTreeMap<_, _>>();
         let stored = outputs.into_iter().map(|(id, done)| {
             let identity = identities.get(id.as_str()).copied().unwrap_or_default().to_owned();
             (id, Stored { identity, done })
         });
-        let data = Data::new(origin, &request, stored.collect());
+        let data = Data::new(origin, &request, sample, stored.collect());
         // First of all: what follows may fail, and can be made again from them.
         let files = options.out.as_deref().map(|out| store::save_data(out, study, &data)).transpose()?;
         let mut done = conclude(study, request, &jobs, &data, options)?;
@@ -179,7 +198,11 @@ fn from_data(
         };
         return Err(ReproduceError::Data(format!("{message}; make them again with {}", data::again(study))));
     }
-    save(conclude(study, request, &jobs, &data, options)?, options)
+    let mut done = conclude(study, request, &jobs, &data, options)?;
+    if options.sample && !jobs.iter().any(Job::is_live) && data.origin.code != data::code(study, &jobs) {
+        done.sampled = Some(sample::compare(study, &done.request, &data, options)?);
+    }
+    save(done, options)
 }
 
 /// The command that asks this of a study.
@@ -225,6 +248,7 @@ fn conclude(
         judgement,
         origin: data.origin.clone(),
         unreadable: 0,
+        sampled: None,
         plot: options.plot,
         files: vec![],
     })
@@ -243,7 +267,7 @@ fn save(mut done: StudyResult, options: &Options) -> Result<StudyResult, Reprodu
 }
 
 /// The jobs of the wanted parts, each once.
-fn plan(study: &dyn Study, request: &Request) -> Result<Vec<Job>, ReproduceError> {
+pub(super) fn plan(study: &dyn Study, request: &Request) -> Result<Vec<Job>, ReproduceError> {
     let mut jobs: Vec<Job> = vec![];
     let mut keys: BTreeMap<String, String> = BTreeMap::new();
     for part in study.parts().iter().filter(|part| request.wants(part.name)) {

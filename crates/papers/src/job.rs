@@ -1,11 +1,14 @@
 //! Jobs: the independent pieces of a study's work.
 
 use super::error::ReproduceError;
+use super::sample::{Beginning, LONG_S};
 use super::sources;
 use super::study::Study;
 use ackline_lab::results::RunResult;
 use ackline_lab::stage::Stages;
-use ackline_lab::{Outcome, Scenario, run_one, run_one_on};
+use ackline_lab::{Outcome, Scenario, run_one, run_one_on, simulation};
+use ackline_netsim::{LinkId, Observer, Packet, PacketEvent};
+use ackline_tcp_core::Instant;
 use rustix::time::{ClockId, clock_gettime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -14,6 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
+use twox_hash::XxHash3_128;
 
 /// The work of a job: its output, or why there is none.
 enum Work {
@@ -67,11 +71,13 @@ pub struct Job {
     /// The part that planned it; the engine says which.
     pub(super) part: &'static str,
     work: Work,
+    /// The run of a scenario that it reads, if it is one: point and repetition.
+    reads: Option<(Arc<Scenario>, usize, u32)>,
 }
 
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, identity, made_in, part, work: _ } = self;
+        let Self { id, identity, made_in, part, work: _, reads: _ } = self;
         let mut text = f.debug_struct("Job");
         text.field("id", id).field("identity", identity).field("made_in", made_in).field("part", part);
         text.finish_non_exhaustive()
@@ -92,10 +98,11 @@ impl Job {
         let all = format!("{id}\n{identity}");
         Self {
             id,
-            identity: format!("{:032x}", twox_hash::XxHash3_128::oneshot(all.as_bytes())),
+            identity: format!("{:032x}", XxHash3_128::oneshot(all.as_bytes())),
             made_in: sources::name_of(Location::caller().file()),
             part: "",
             work: Work::Pure(Box::new(move || rounded(work()?))),
+            reads: None,
         }
     }
 
@@ -117,10 +124,11 @@ impl Job {
         read: impl Fn(Outcome) -> T + Send + Sync + 'static,
     ) -> Self {
         let identity = format!("{reading}\n{}", identity(scenario, point, repetition));
+        let reads = Some((scenario.clone(), point, repetition));
         let scenario = scenario.clone();
         let work =
             move || run_one(&scenario, point, repetition).map(&read).map_err(|error| error.to_string());
-        Self::new(id, identity, work)
+        Self { reads, ..Self::new(id, identity, work) }
     }
 
     /// The same run by the real clock, on the stage of [`Options::live`](super::Options::live). Its output is a [`LiveRun`]. It is
@@ -134,6 +142,27 @@ impl Job {
     /// True if its output is that of one machine at one time.
     pub(super) const fn is_live(&self) -> bool {
         matches!(self.work, Work::Live { .. })
+    }
+
+    /// True if it is a run that can end early.
+    pub(super) const fn can_begin(&self) -> bool {
+        self.reads.is_some()
+    }
+
+    /// The beginning of its run, up to a virtual time in ms; without one as much of it as [`LONG_S`] of processor time give.
+    pub(super) fn begin(&self, until_ms: Option<u64>) -> Result<Beginning, String> {
+        let (scenario, point, repetition) = self.reads.as_ref().ok_or("it is no run of a scenario")?;
+        let mut sim = simulation(scenario, *point, *repetition).map_err(|error| error.to_string())?;
+        let packets = sim.add_observer(Packets::default());
+        let begun = cpu_seconds();
+        let mut ms = until_ms.unwrap_or(0);
+        sim.run_until(Instant::from_millis(ms));
+        while until_ms.is_none() && cpu_seconds() - begun < LONG_S && sim.next_at().is_some() {
+            ms += STEP_MS;
+            sim.run_until(Instant::from_millis(ms));
+        }
+        let digest = sim.take_observer::<Packets>(packets).map(|packets| packets.0.finish_128());
+        Ok(Beginning { until_ms: ms, digest: format!("{:032x}", digest.unwrap_or_default()) })
     }
 
     /// Its name within its study.
@@ -153,7 +182,7 @@ impl Job {
         let shared = study.reading().iter().copied().filter(|_| own.is_some());
         let files: Vec<&str> = own.into_iter().chain(shared).filter_map(sources::of_file).collect();
         let all = format!("{}\n{}", sources::ENGINE, files.join("\n"));
-        format!("{:032x}", twox_hash::XxHash3_128::oneshot(all.as_bytes()))
+        format!("{:032x}", XxHash3_128::oneshot(all.as_bytes()))
     }
 
     /// True if the build script has seen the file in which it was made.
@@ -176,6 +205,33 @@ impl Job {
         let output = catch_unwind(AssertUnwindSafe(work))
             .unwrap_or_else(|_| Err("panicked; the message stands on standard error".to_owned()))?;
         Ok(Done { cpu_s: round_number(cpu_seconds() - begun, 3), output })
+    }
+}
+
+/// The beginnings of runs end at multiples of this.
+const STEP_MS: u64 = 50;
+
+/// A digest of every packet that arrives anywhere, with its instant, its link and its length.
+#[derive(Default)]
+struct Packets(XxHash3_128);
+
+impl fmt::Debug for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packets").finish_non_exhaustive()
+    }
+}
+
+impl Observer for Packets {
+    fn watches_departures(&self, _: LinkId) -> bool {
+        false
+    }
+
+    fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
+        if event == PacketEvent::Delivered {
+            self.0.write(&now.as_nanos().to_le_bytes());
+            self.0.write(&(link.index() as u64).to_le_bytes());
+            self.0.write(&(packet.len() as u64).to_le_bytes());
+        }
     }
 }
 
@@ -291,6 +347,22 @@ mod tests {
             value,
             serde_json::json!({ "a": [1.234_568, 123_456_789.0, 987_654_321_u64], "b": -0.000_123_456_8 })
         );
+    }
+
+    #[test]
+    fn the_beginning_of_a_run_is_the_same_each_time_and_another_one_with_another_setting() {
+        let begin = |set: &str, until_ms| {
+            let parsed = Scenario::parse(ackline_lab::EXAMPLES[0].text, "s.toml").unwrap();
+            let scenario = Arc::new(parsed.with_set(Some(set).filter(|set| !set.is_empty())).unwrap());
+            Job::scenario("a", &scenario, 0, 0).begin(until_ms).unwrap()
+        };
+        let first = begin("", Some(2_000));
+        assert_eq!(begin("", Some(2_000)), first);
+        assert_ne!(begin("", Some(1_000)).digest, first.digest);
+        assert_ne!(begin("conn.initial_window=3", Some(2_000)).digest, first.digest);
+        let chosen = begin("", None);
+        assert_eq!(begin("", Some(chosen.until_ms)), chosen);
+        assert!(chosen.until_ms > 0);
     }
 
     #[test]

@@ -117,11 +117,11 @@ fn heading(done: &StudyResult) -> String {
 /// How the page was made, and how to make it again.
 fn foot(done: &StudyResult) -> String {
     let (origin, paper) = (&done.origin, done.study.paper());
-    let Origin { command, version, commit, cpu_s, threads, .. } = origin;
+    let Origin { command, version, commit, engine, cpu_s, threads, .. } = origin;
     let commit = commit.as_ref().map_or(String::new(), |commit| format!(", commit {commit}"));
     let on = if *threads == 1 { "one core".to_owned() } else { format!("{threads} cores") };
     format!(
-        "\n---\n\nRun by `{command} --out DIR` with ackline {version}{commit}: {} of CPU time, on {on}. \
+        "\n---\n\nRun by `{command} --out DIR` with ackline {version}{commit}, engine {engine}: {} of CPU time, on {on}. \
          `ackline reproduce {} --from DIR/data --out DIR` makes this page from [the data](data/{}.json.gz) of that run, without \
          running anything.\n",
         hours(*cpu_s),

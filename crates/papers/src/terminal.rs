@@ -87,6 +87,14 @@ fn cached(done: &StudyResult) -> String {
     if done.origin.cached > 0 {
         let _ = write!(text, "; {} jobs from the cache", done.origin.cached);
     }
+    if let Some(sampled) = &done.sampled {
+        let same = sampled.jobs - sampled.differing.len();
+        let _ = write!(
+            text,
+            "; data of another engine, of which {same} of {} sampled jobs give the same ({:.0} s)",
+            sampled.jobs, sampled.cpu_s
+        );
+    }
     if done.unreadable > 0 {
         let _ = write!(text, "; {} files of the cache could not be read", done.unreadable);
     }

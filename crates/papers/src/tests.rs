@@ -391,6 +391,46 @@ fn data_of_a_run_give_the_same_page_without_running_anything() {
     assert_eq!(one(&part).request.parts, ["two"]);
 }
 
+/// Data of a whole run, changed; and what `--sample` says of them.
+fn sampled(change: impl FnOnce(&mut serde_json::Value)) -> Result<StudyResult, ReproduceError> {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    one(&Options { out: Some(folder.path().to_owned()), ..options(&[]) });
+    let path = data.join("tiny-page.json.gz");
+    let mut document: serde_json::Value = archive::load(&path).unwrap();
+    assert_eq!(document["sample"], serde_json::json!({ "square": null }));
+    change(&mut document);
+    archive::save(&path, &document).unwrap();
+    Ok(reproduce(&[&TINY], &Options { from: Some(data), sample: true, ..options(&[]) })?.remove(0))
+}
+
+#[test]
+fn data_of_other_sources_are_what_this_program_gives_or_fail_the_command() {
+    let done = sampled(|data| data["jobs"]["square"]["output"] = 10.into()).unwrap();
+    assert_eq!(done.sampled, None, "of these sources: nothing is run");
+
+    let done = sampled(|data| data["origin"]["code"] = "another".into()).unwrap();
+    let sampled_jobs = done.sampled.as_ref().unwrap();
+    assert_eq!((sampled_jobs.jobs, sampled_jobs.differing.len()), (1, 0));
+    assert!(to_text(&done).contains("data of another engine, of which 1 of 1 sampled jobs give the same"));
+    assert_eq!(done.failures(false), ["tiny one/small failed", "tiny two/never failed"]);
+
+    let changed = |data: &mut serde_json::Value| {
+        data["origin"]["code"] = "another".into();
+        data["jobs"]["square"]["output"] = 10.into();
+    };
+    let failures = sampled(changed).unwrap().failures(false);
+    let job = "tiny: the job \"square\" gives something else than its data; make them again with ackline reproduce tiny --refresh";
+    assert!(failures.contains(&job.to_owned()), "{failures:?}");
+
+    let without = |data: &mut serde_json::Value| {
+        data["origin"]["code"] = "another".into();
+        data["sample"] = serde_json::json!({});
+    };
+    let error = sampled(without).err().expect("refused").to_string();
+    assert!(error.contains("their sample lacks the job \"square\"; make them again"), "{error}");
+}
+
 #[test]
 fn a_study_that_fails_keeps_its_data_and_the_others_their_pages() {
     static WRONG: Tiny = Tiny::new("{{colour}}");

@@ -8,6 +8,7 @@ use super::study::Study;
 use ackline_lab::RunError;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,6 +42,13 @@ pub(super) struct Finished {
     pub(super) threads: usize,
 }
 
+/// The threads on which jobs run.
+pub(super) fn pool(options: &Options) -> Result<ThreadPool, RunError> {
+    let threads = options.threads;
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| RunError::Threads { threads, message: error.to_string() })
+}
+
 /// Finds or runs the jobs of each study.
 pub(super) fn run(
     plans: &[(&'static dyn Study, &[Job])],
@@ -48,10 +56,7 @@ pub(super) fn run(
 ) -> Result<Finished, ReproduceError> {
     let cache = options.cache.as_deref().map(Cache::open).transpose()?;
     let mut outcomes: Vec<Outcome> = plans.iter().map(|_| Outcome::default()).collect();
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .build()
-        .map_err(|error| RunError::Threads { threads: options.threads, message: error.to_string() })?;
+    let pool = pool(options)?;
     let all: Vec<(usize, &'static dyn Study, &Job)> = plans
         .iter()
         .enumerate()

@@ -723,6 +723,15 @@ pub(crate) struct ReproduceArgs {
     /// Make everything from the data in this folder (data/ in an earlier --out), and run nothing
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "scale", "cache", "no_cache"])]
     pub(crate) from: Option<PathBuf>,
+    /// If the data are of other sources than this program, run a fixed sample of their simulations, and fail if one gives something else
+    #[arg(long, requires = "from", conflicts_with_all = ["tables", "live"])]
+    pub(crate) sample: bool,
+    /// Run every simulation anew, whatever was kept, and write pages, figures and data to --out [default: docs/papers of a checkout]
+    ///
+    /// Papers follow one another, and each is written when it is done. An interrupted command goes on if it is repeated: what is
+    /// finished of a paper stands in its folder refresh/ until the paper is written.
+    #[arg(long, conflicts_with_all = ["from", "tables", "quick", "seeds", "scale", "cache", "no_cache", "live"])]
+    pub(crate) refresh: bool,
     /// Folder with the outputs of finished simulations [default: ackline in $XDG_CACHE_HOME or ~/.cache]
     ///
     /// A simulation is not run again as long as the sources that decide what it gives are the same, so an interrupted command
@@ -767,6 +776,8 @@ Examples:
   ackline reproduce kalampoukas --live --quick
   ackline reproduce all --out papers
   ackline reproduce dclor --from docs/papers/data --out papers
+  ackline reproduce all --from docs/papers/data --sample
+  ackline reproduce all --refresh
   ackline reproduce a3 --json | jq '.checks[] | select(.ok | not)'
 
 A cell 21 (20) +5 % means: 21 measured, 20 in the paper, a deviation of 5 percent. * marks what the paper emphasises, ! \
