@@ -120,11 +120,13 @@ pub struct Info {
     pub last_data_recv: Option<Instant>,
     /// Time with something unsent or unacknowledged, the FIN included.
     pub busy_time: Duration,
-    /// Of this, time in which the peer's window had no room for a segment.
+    /// Of this, time in which the peer's window had no room for a segment, and no data waited in the egress scheduler.
     pub rwnd_limited: Duration,
     /// Of this, time in which all that was written had left, the congestion window had room, and the application waited for space in
     /// the send buffer.
     pub sndbuf_limited: Duration,
+    /// Of this, time in which data waited for the egress scheduler: it was deferred, or stood in the queue. Linux does not count it.
+    pub sched_limited: Duration,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
     /// Payload bytes retransmitted.
@@ -225,6 +227,7 @@ impl Info {
             busy_time: Duration::ZERO,
             rwnd_limited: Duration::ZERO,
             sndbuf_limited: Duration::ZERO,
+            sched_limited: Duration::ZERO,
             bytes_sent: 0,
             bytes_retrans: 0,
             bytes_acked: 0,
@@ -267,7 +270,7 @@ pub enum Blocked {
     Pacing,
     /// Nagle's algorithm, the cork or SWS avoidance waits for more data.
     Nagle,
-    /// The egress scheduler deferred it.
+    /// The egress scheduler deferred its data, or holds data in its queue.
     Scheduler,
     /// The handshake is not finished, or the sending side is closed.
     State,

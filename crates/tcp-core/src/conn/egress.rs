@@ -424,8 +424,13 @@ impl Connection {
     }
 
     /// Why the sender stands still, after [`next`](Self::next) returned nothing.
-    pub(crate) const fn blocked(&self) -> Blocked {
+    pub(crate) fn blocked(&self) -> Blocked {
         self.snd.blocked()
+    }
+
+    /// The scheduler has deferred the data that [`next`](Self::next) returned.
+    pub(crate) fn on_deferred(&mut self, now: Instant) {
+        self.snd.on_deferred(now);
     }
 
     /// The device took the packet.

@@ -355,6 +355,7 @@ impl Endpoint {
             let price = self.config.pricing.price(ip_len, plan.len, plan.segments());
             let admission = self.egress.scheduler.admit(now, &Ask::new(Some(id), plan.class, price));
             if admission == Admission::Deferred && plan.may_be_deferred() && !self.egress.is_idle() {
+                conn.on_deferred(now);
                 // It may have an ACK, which is never deferred.
                 self.egress.defer(&mut self.slots, index);
                 continue;

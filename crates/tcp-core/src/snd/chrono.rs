@@ -1,5 +1,8 @@
-//! How long the sender had something to deliver, and how much of that the peer's window or the send buffer held it up
-//! (Linux, `tcp_chrono_start` and `tcp_chrono_stop`).
+//! How long the sender had something to deliver, and how much of that the peer's window, the send buffer or the egress scheduler held
+//! it up (Linux, `tcp_chrono_start` and `tcp_chrono_stop`, which do not see what happens below the sender).
+//!
+//! What waits in the scheduler counts against the peer's window, so that a window may be full of data that has not left the host:
+//! then the scheduler is what limits it.
 //!
 //! The clock turns when the cause changes, at the end of a burst of packets. Nothing is measured per segment, and no memory is
 //! needed while nothing is outstanding.
@@ -17,17 +20,30 @@ pub(super) enum Spending {
     ReceiveWindow,
     /// All that the send buffer took has left and the congestion window has room, but the writer waits for space.
     SendBuffer,
+    /// The egress scheduler has deferred the next data, or holds data in its queue.
+    Scheduler,
 }
 
 /// Times so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Times {
-    /// Something was unsent or unacknowledged; the other two are parts of this.
+    /// Something was unsent or unacknowledged; the others are parts of this.
     pub(super) busy: Duration,
     /// Limited by the peer's window.
     pub(super) rwnd_limited: Duration,
     /// Limited by the send buffer.
     pub(super) sndbuf_limited: Duration,
+    /// Limited by the egress scheduler.
+    pub(super) sched_limited: Duration,
+}
+
+impl Times {
+    pub(super) const ZERO: Self = Self {
+        busy: Duration::ZERO,
+        rwnd_limited: Duration::ZERO,
+        sndbuf_limited: Duration::ZERO,
+        sched_limited: Duration::ZERO,
+    };
 }
 
 /// The times of one flight.
@@ -41,17 +57,18 @@ pub(super) struct Chrono {
 }
 
 impl Chrono {
-    pub(super) const NEW: Self = Self {
-        now: Spending::Idle,
-        since: Instant::ZERO,
-        times: Times { busy: Duration::ZERO, rwnd_limited: Duration::ZERO, sndbuf_limited: Duration::ZERO },
-    };
+    pub(super) const NEW: Self = Self { now: Spending::Idle, since: Instant::ZERO, times: Times::ZERO };
 
     /// From `now` on the time goes into `spending`.
     pub(super) fn turn(&mut self, now: Instant, spending: Spending) {
         if spending != self.now {
             *self = Self { now: spending, since: now, times: self.times(now) };
         }
+    }
+
+    /// True if the time goes into `spending`.
+    pub(super) fn is_in(&self, spending: Spending) -> bool {
+        self.now == spending
     }
 
     /// The times until `now`.
@@ -63,6 +80,7 @@ impl Chrono {
             Spending::Busy => {}
             Spending::ReceiveWindow => times.rwnd_limited = times.rwnd_limited.saturating_add(lap),
             Spending::SendBuffer => times.sndbuf_limited = times.sndbuf_limited.saturating_add(lap),
+            Spending::Scheduler => times.sched_limited = times.sched_limited.saturating_add(lap),
         }
         times.busy = times.busy.saturating_add(lap);
         times

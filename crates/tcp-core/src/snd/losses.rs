@@ -8,8 +8,8 @@ use crate::policy::{NewRtoResponse, RtoResponse};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 
-/// Exists from the first retransmission, timeout, DSACK or reordering, from the end of the first flight that the peer's window or
-/// the send buffer limited, or since the application asked for the response.
+/// Exists from the first retransmission, timeout, DSACK or reordering, from the end of the first flight that the peer's window, the
+/// send buffer or the scheduler limited, or since the application asked for the response.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     /// The connection's own response; `None` before it is needed.
@@ -36,6 +36,8 @@ pub(super) struct Losses {
     pub(super) rwnd_limited: Duration,
     /// Time limited by the send buffer, in earlier flights.
     pub(super) sndbuf_limited: Duration,
+    /// Time limited by the egress scheduler, in earlier flights.
+    pub(super) sched_limited: Duration,
 }
 
 impl Losses {
@@ -53,6 +55,7 @@ impl Losses {
         rto_since: None,
         rwnd_limited: Duration::ZERO,
         sndbuf_limited: Duration::ZERO,
+        sched_limited: Duration::ZERO,
     };
 
     /// Bytes allocated, with itself.

@@ -79,6 +79,7 @@ use crate::wire::SackBlocks;
 use alloc::boxed::Box;
 pub(crate) use buffer::{Usage, is_shared};
 use bytes::Bytes;
+use chrono::Spending;
 use ecn::{EcnAgreement, EcnSender};
 use flight::Flight;
 use stream::Stream;
@@ -268,9 +269,28 @@ impl Sender {
         self.stream.smss()
     }
 
-    /// Why nothing more is sent, after [`next`](Self::next) returned nothing.
-    pub(crate) const fn blocked(&self) -> Blocked {
-        self.stream.blocked
+    /// Why nothing more is sent, after [`next`](Self::next) returned nothing. A window that is full, or an application that has written
+    /// no more, is not the reason while data waits in the egress scheduler.
+    pub(crate) fn blocked(&self) -> Blocked {
+        match self.stream.blocked {
+            Blocked::App | Blocked::ReceiveWindow | Blocked::CongestionWindow
+                if self.waits_in_scheduler() =>
+            {
+                Blocked::Scheduler
+            }
+            blocked => blocked,
+        }
+    }
+
+    fn waits_in_scheduler(&self) -> bool {
+        self.flight.as_deref().is_some_and(|flight| flight.reserved.holds_data())
+    }
+
+    /// The egress scheduler has deferred the connection's data.
+    pub(crate) fn on_deferred(&mut self, now: Instant) {
+        if let Some(flight) = self.flight.as_deref_mut() {
+            flight.chrono.turn(now, Spending::Scheduler);
+        }
     }
 
     /// Payload bytes that have not been sent.

@@ -85,8 +85,9 @@ impl Flight {
     }
 
     /// What the time goes into from now on: nothing more can be sent, and `blocked` says why.
-    fn spending(&self, snd: &Stream, config: &ConnConfig, blocked: Blocked) -> Spending {
+    pub(super) fn spending(&self, snd: &Stream, config: &ConnConfig, blocked: Blocked) -> Spending {
         match blocked {
+            _ if self.reserved.holds_data() => Spending::Scheduler,
             Blocked::ReceiveWindow => Spending::ReceiveWindow,
             Blocked::App if snd.is_empty() && self.is_idle() => Spending::Idle,
             Blocked::App if snd.wanted.is_some() && !self.is_window_full(snd, config) => Spending::SendBuffer,

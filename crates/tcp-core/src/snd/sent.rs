@@ -1,6 +1,7 @@
 //! What a departure commits.
 
 use super::Sender;
+use super::chrono::Spending;
 use super::flight::Flight;
 use super::stream::Stream;
 use crate::config::ConnConfig;
@@ -34,6 +35,10 @@ impl Flight {
         let was_reserved = self.reserved.remove(out.end(), new).is_some();
         if out.reason.is_rto() {
             self.rto.send = None;
+        }
+        if was_reserved && self.reserved.is_empty() && self.chrono.is_in(Spending::Scheduler) {
+            // The cause when the last packet was queued; the connection is asked again if that has changed.
+            self.chrono.turn(now, self.spending(snd, config, snd.blocked));
         }
         if let Some(prr) = &mut self.recovery.prr {
             prr.on_sent(out.end().distance_from(start));

@@ -240,16 +240,19 @@ impl Stream {
             busy: Duration::from_coarse(self.busy).saturating_add(flight.busy),
             rwnd_limited: losses.rwnd_limited.saturating_add(flight.rwnd_limited),
             sndbuf_limited: losses.sndbuf_limited.saturating_add(flight.sndbuf_limited),
+            sched_limited: losses.sched_limited.saturating_add(flight.sched_limited),
         }
     }
 
     /// A flight ends at `now`, with these times.
     pub(super) fn keep_times(&mut self, now: Instant, flight: Times) {
-        self.busy = self.busy.saturating_add(flight.busy.to_coarse(now));
-        if !(flight.rwnd_limited.is_zero() && flight.sndbuf_limited.is_zero()) {
+        let Times { busy, rwnd_limited, sndbuf_limited, sched_limited } = flight;
+        self.busy = self.busy.saturating_add(busy.to_coarse(now));
+        if !(rwnd_limited.is_zero() && sndbuf_limited.is_zero() && sched_limited.is_zero()) {
             let losses = self.losses_mut();
-            losses.rwnd_limited = losses.rwnd_limited.saturating_add(flight.rwnd_limited);
-            losses.sndbuf_limited = losses.sndbuf_limited.saturating_add(flight.sndbuf_limited);
+            losses.rwnd_limited = losses.rwnd_limited.saturating_add(rwnd_limited);
+            losses.sndbuf_limited = losses.sndbuf_limited.saturating_add(sndbuf_limited);
+            losses.sched_limited = losses.sched_limited.saturating_add(sched_limited);
         }
     }
 

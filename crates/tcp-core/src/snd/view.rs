@@ -138,8 +138,9 @@ impl Sender {
             info.probes = u32::from(flight.wait.probes);
         }
         let flight = self.flight.as_deref().map_or(Times::default(), |flight| flight.chrono.times(info.now));
-        let Times { busy, rwnd_limited, sndbuf_limited } = snd.times(flight);
+        let Times { busy, rwnd_limited, sndbuf_limited, sched_limited } = snd.times(flight);
         (info.busy_time, info.rwnd_limited, info.sndbuf_limited) = (busy, rwnd_limited, sndbuf_limited);
+        info.sched_limited = sched_limited;
         info.notsent_bytes = snd.buffer.end().saturating_distance_from(snd.nxt);
         info.delivery_rate = (snd.delivery.last != crate::Rate::ZERO).then_some(snd.delivery.last);
         info.bytes_sent = snd.stats.bytes_sent;
@@ -162,6 +163,6 @@ impl Sender {
             info.ece_received = ecn.ece_received;
             info.delivered_ce = ecn.delivered_ce;
         }
-        info.blocked = snd.blocked;
+        info.blocked = self.blocked();
     }
 }

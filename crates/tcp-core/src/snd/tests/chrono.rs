@@ -5,6 +5,7 @@ use crate::events::WakeReason::{Rto, Trim};
 use crate::info::{Blocked, Info};
 use crate::policy::cc::Phase;
 use crate::time::Duration;
+use alloc::vec::Vec;
 
 /// Busy, limited by the peer's window, limited by the send buffer; in milliseconds.
 fn times(info: &Info) -> (u64, u64, u64) {
@@ -92,6 +93,46 @@ fn the_send_buffer_limits_a_writer_who_has_more() {
     assert_eq!(bench.drain().len(), 1);
     bench.pass(ms(20));
     assert_eq!(times(&bench.info()), (180, 0, 60));
+}
+
+/// What waits in the scheduler fills the peer's window, but the window is not what it waits for.
+#[test]
+fn time_in_the_scheduler_is_not_the_windows() {
+    let mut bench = Setup { wnd: 3 * SMSS, ..Setup::default() }.open();
+    bench.write(5 * SMSS);
+    let mut queued = Vec::new();
+    while let Some(out) = bench.next() {
+        bench.snd.reserve(&out, queued.len() as u64);
+        queued.push(out);
+    }
+    assert_eq!(queued.len(), 3);
+    let limited = |bench: &Bench| {
+        let info = bench.info();
+        (info.blocked, times(&info), info.sched_limited.as_millis())
+    };
+    bench.pass(ms(40));
+    assert_eq!(limited(&bench), (Blocked::Scheduler, (40, 0, 0), 40));
+    bench.sent(&queued[0]);
+    bench.pass(ms(10));
+    assert_eq!(limited(&bench), (Blocked::Scheduler, (50, 0, 0), 50), "two are still in the queue");
+    bench.sent(&queued[1]);
+    bench.sent(&queued[2]);
+    // All of the window is in the network.
+    bench.pass(ms(30));
+    assert_eq!(limited(&bench), (Blocked::ReceiveWindow, (80, 30, 0), 50));
+    bench.ack(3 * SMSS);
+    let last = bench.next().expect("there is room");
+    bench.snd.on_deferred(bench.now);
+    bench.pass(ms(7));
+    assert_eq!(limited(&bench).1, (87, 30, 0));
+    assert_eq!(bench.info().sched_limited.as_millis(), 57, "it was deferred");
+    bench.sent(&last);
+    bench.drain();
+    bench.ack(5 * SMSS);
+    bench.drain();
+    bench.pass(ms(2_000));
+    assert_eq!(bench.fire(), Trim);
+    assert_eq!(bench.info().sched_limited.as_millis(), 57, "it outlives the flight");
 }
 
 #[test]
