@@ -537,13 +537,21 @@ pub struct KeepAlive {
     pub idle: Duration,
     /// Time between probes.
     pub interval: Duration,
-    /// Unanswered probes before the connection is aborted.
+    /// Each probe but the first leaves later by up to this, by another part of it each time: probes at equal distances may all meet the
+    /// same phase of a path that comes and goes. Linux has no such spread.
+    pub spread: Duration,
+    /// Unanswered probes before the connection is aborted; 0: it is not, and after 255 of them there are no more.
     pub count: u8,
 }
 
 impl Default for KeepAlive {
     fn default() -> Self {
-        Self { idle: Duration::from_secs(7_200), interval: Duration::from_secs(75), count: 9 }
+        Self {
+            idle: Duration::from_secs(7_200),
+            interval: Duration::from_secs(75),
+            spread: Duration::ZERO,
+            count: 9,
+        }
     }
 }
 

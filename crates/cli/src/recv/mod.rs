@@ -16,6 +16,7 @@ use crate::traffic::Stopwatch;
 use crate::tunnel::{self, PortsFor, Tunnel};
 use ackline::Registry;
 use ackline::core::ListenOn;
+use ackline::core::config::KeepAlive;
 use ackline::runtime::{Stack, TcpListener};
 use report::{Reporter, Transfer};
 use std::net::SocketAddr;
@@ -92,8 +93,9 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
 fn listen(args: &RecvArgs, tunnel: &Tunnel, settings: &Settings) -> Result<(Stack, TcpListener), Failure> {
     let device = tunnel.open()?;
     let stack = tunnel.start(device, settings, |connections| {
-        // A sender that vanishes says nothing.
-        connections.keep_alive = Some(tunnel::PROBES);
+        // Probes find a sender that has forgotten the connection. One that says nothing may be behind a broken path: how long that may
+        // last is --timeout's to say.
+        connections.keep_alive = Some(KeepAlive { count: 0, ..tunnel::PROBES });
     })?;
     let on = match args.listen.address {
         Some(address) => ListenOn::Address(SocketAddr::new(address, args.listen.port)),

@@ -306,7 +306,7 @@ pub(crate) fn check_family(is_ipv4: bool, wants_ipv4: bool) -> io::Result<()> {
 
 /// Checks keep-alive times.
 pub(crate) fn check_keepalive(times: &KeepAlive) -> io::Result<()> {
-    let KeepAlive { idle, interval, count } = times;
+    let KeepAlive { idle, interval, spread: _, count } = times;
     if idle.is_zero() || interval.is_zero() || *count == 0 {
         return Err(io::Error::new(ErrorKind::InvalidInput, "keep-alive needs times and a number of probes"));
     }

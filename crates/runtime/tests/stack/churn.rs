@@ -85,7 +85,7 @@ async fn churn(impairment: Impairment, seed: u64) {
     config.fin_wait_2 = Duration::from_millis(500);
     // A reset may be lost, and its receiver have nothing to say.
     let interval = Duration::from_millis(200);
-    config.keep_alive = Some(KeepAlive { idle: interval, interval, count: 50 });
+    config.keep_alive = Some(KeepAlive { idle: interval, interval, count: 50, ..KeepAlive::default() });
     let (near, far) = Channel::pair(ChannelConfig::default().plain());
     let near = Impaired::new(near, ImpairConfig::both(impairment, seed));
     let near = Stack::builder(near).address(NEAR).connections(config.clone()).spawn().expect("a timerfd");

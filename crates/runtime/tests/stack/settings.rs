@@ -68,7 +68,7 @@ async fn keep_alive_begins_and_ends_in_the_middle_of_a_connection() {
     let Connected { near, far, hosts, .. } = connected(ConnConfig::default()).await;
     assert_eq!(near.tcp_keepalive().expect("known"), None);
     let short = ackline_tcp_core::Duration::from_millis(10);
-    let times = KeepAlive { idle: short, interval: short, count: 100 };
+    let times = KeepAlive { idle: short, interval: short, count: 100, ..KeepAlive::default() };
     near.set_tcp_keepalive(&times).expect("set");
     assert_eq!(near.tcp_keepalive().expect("known"), Some(times));
     until(|| hosts.0.counters().tcp_keep_alive >= 2).await;

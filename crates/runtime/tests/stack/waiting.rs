@@ -127,7 +127,7 @@ async fn a_peer_that_falls_silent_times_out() {
 fn eager_keep_alive(count: u8) -> ConnConfig {
     let mut config = ConnConfig::default();
     let interval = ackline_tcp_core::Duration::from_millis(20);
-    config.keep_alive = Some(KeepAlive { idle: interval, interval, count });
+    config.keep_alive = Some(KeepAlive { idle: interval, interval, count, ..KeepAlive::default() });
     config
 }
 

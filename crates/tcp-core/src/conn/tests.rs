@@ -1031,6 +1031,7 @@ fn keep_alive_probes_an_idle_peer_and_gives_up() {
         idle: Duration::from_secs(10),
         interval: Duration::from_secs(2),
         count: 3,
+        ..Default::default()
     };
     let mut bench = Bench::active(ConnConfig { keep_alive: Some(keep_alive), ..config() });
     bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
@@ -1048,6 +1049,47 @@ fn keep_alive_probes_an_idle_peer_and_gives_up() {
     assert_eq!(probes, [10_000, 12_000, 14_000]);
     assert_eq!(bench.conn.error(), Some(ConnError::TimedOut));
     assert_eq!(bench.now.since(start).as_millis(), 16_000);
+}
+
+/// A path that works for 2 s of every 5 s: probes at distances of 10 s would meet the same phase again and again.
+#[test]
+fn spread_probes_find_the_phase_in_which_a_path_works() {
+    let seconds = Duration::from_secs;
+    let probes = |keep_alive: crate::config::KeepAlive| {
+        let mut bench = Bench::active(ConnConfig { keep_alive: Some(keep_alive), ..config() });
+        bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
+        bench.drain();
+        let start = bench.now;
+        let mut probes = Vec::new();
+        while let Some((at, WakeReason::KeepAlive)) = bench.conn.next_deadline() {
+            bench.now = at;
+            bench.conn.on_timeout(ctx!(bench));
+            bench.drain();
+            if bench.conn.state() == State::Established {
+                probes.push(at.since(start).as_millis());
+            }
+        }
+        (probes, bench.conn.state())
+    };
+    let equal =
+        crate::config::KeepAlive { idle: seconds(60), interval: seconds(10), count: 6, ..Default::default() };
+    let spread = crate::config::KeepAlive { spread: seconds(5), ..equal };
+    let works = |probes: &[u64], begin: u64| probes.iter().any(|at| (at + begin) % 5_000 < 2_000);
+    let (at, end) = probes(equal);
+    assert_eq!((at.len(), end), (6, State::Closed));
+    assert!(!works(&at, 2_000), "they all meet a broken path");
+    let (at, end) = probes(spread);
+    assert_eq!((at.len(), at[0], end), (6, 60_000, State::Closed));
+    for begin in 0..5_000 {
+        assert!(works(&at, begin), "{begin}: {at:?}");
+    }
+    // Without a limit the connection stays, and the probes end.
+    let (at, end) = probes(crate::config::KeepAlive { count: 0, ..spread });
+    assert_eq!((at.len(), end), (255, State::Established));
+    assert!(
+        at.is_sorted() && at.windows(2).all(|pair| (5_000..=15_000).contains(&(pair[1] - pair[0]))),
+        "{at:?}"
+    );
 }
 
 /// A peer that sends a byte now and then keeps no memory that it does not fill.

@@ -144,18 +144,30 @@ impl Connection {
         if !self.snd.is_empty() || self.probe_due {
             return None;
         }
-        let intervals = keep_alive.interval.saturating_mul(u64::from(self.keep_alive_probes));
-        Some(self.last_arrival + keep_alive.idle + intervals)
+        let probes = self.keep_alive_probes;
+        if keep_alive.count == 0 && probes == u8::MAX {
+            return None;
+        }
+        let intervals = keep_alive.interval.saturating_mul(u64::from(probes));
+        Some(self.last_arrival + keep_alive.idle + intervals + part_of(keep_alive.spread, probes))
     }
 
     /// A keep-alive probe is due, or the last one was not answered. True if the connection is over.
     fn on_keep_alive(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let Some(keep_alive) = self.config.keep_alive.as_ref() else { return false };
-        if self.keep_alive_probes >= keep_alive.count {
+        if keep_alive.count > 0 && self.keep_alive_probes >= keep_alive.count {
             self.time_out(ctx);
             return true;
         }
         self.probe_due = true;
         false
     }
+}
+
+/// The part of `spread` by which probe `number` is late: multiples of the golden ratio, modulo 1, are spread evenly however many there are
+/// (Knuth, The Art of Computer Programming, section 6.4, theorem S).
+fn part_of(spread: Duration, number: u8) -> Duration {
+    const GOLDEN: u16 = 0x9e37;
+    let part = u64::from(u16::from(number).wrapping_mul(GOLDEN));
+    Duration::from_nanos((spread.as_nanos() >> 16).saturating_mul(part))
 }

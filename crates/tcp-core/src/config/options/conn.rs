@@ -270,16 +270,18 @@ pub static CONN: &[Key] = &[
         )
     },
     Key {
-        summary: "idle time before keep-alive probes, the interval between them, and how many may go unanswered",
+        summary: "idle time before keep-alive probes, the interval between them, by how much they are spread, and how many may go unanswered",
         source: "RFC 9293 section 3.8.4; TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT",
         ..Key::new(
             "keep_alive",
             Value::Text {
-                range: "off|TIME[:interval=TIME,count=1..255]",
+                range: "off|TIME[:interval=TIME,spread=TIME,count=0..255]",
                 get: |c| match c.keep_alive {
                     None => "off".into(),
-                    Some(KeepAlive { idle, interval, count }) => {
-                        format!("{}:interval={},count={count}", written(idle), written(interval))
+                    Some(KeepAlive { idle, interval, spread, count }) => {
+                        let spread = (!spread.is_zero()).then(|| format!(",spread={}", written(spread)));
+                        let spread = spread.unwrap_or_default();
+                        format!("{}:interval={}{spread},count={count}", written(idle), written(interval))
                     }
                 },
                 set: |c, param| {
@@ -404,7 +406,18 @@ pub static CONN: &[Key] = &[
 /// The parameters of `keep_alive`.
 const PROBES: &[ParamInfo] = &[
     ParamInfo { name: "interval", default: "75s", range: "1ns..365d", summary: "time between probes" },
-    ParamInfo { name: "count", default: "9", range: "1..255", summary: "unanswered probes before the end" },
+    ParamInfo {
+        name: "spread",
+        default: "0s",
+        range: "0s..365d",
+        summary: "by how much a probe may be later",
+    },
+    ParamInfo {
+        name: "count",
+        default: "9",
+        range: "0..255",
+        summary: "unanswered probes before the end; 0: no end",
+    },
 ];
 
 /// Reads `2m`, or `2m:interval=10s,count=3`.
@@ -418,7 +431,8 @@ fn keep_alive(text: &str) -> Result<KeepAlive, SpecError> {
     for param in spec.params.iter() {
         match param.key() {
             "interval" => probes.interval = param.duration(SHORTEST..=LONGEST)?,
-            "count" => probes.count = param.integer(1..=255)? as u8,
+            "spread" => probes.spread = param.duration(Duration::ZERO..=LONGEST)?,
+            "count" => probes.count = param.integer(0..=255)? as u8,
             _ => return Err(param.unknown("keep_alive", PROBES)),
         }
     }

@@ -224,7 +224,7 @@ fn an_error_says_what_would_be_right() {
         (
             "keep_alive",
             "2m:interva=1s",
-            "keep_alive has no parameter \"interva\"; did you mean \"interval\"? (it takes interval, count)",
+            "keep_alive has no parameter \"interva\"; did you mean \"interval\"? (it takes interval, spread, count)",
         ),
     ] {
         assert_eq!(set(CONN, &mut config, key, value).unwrap_err().to_string(), error);

@@ -172,6 +172,7 @@ fn what_is_not_acceptable_is_no_sign_of_life() {
         idle: Duration::from_secs(10),
         interval: Duration::from_secs(2),
         count: 3,
+        ..Default::default()
     };
     let forged = [
         segment(ACK, IRS - 100, ISS + 1, &[]),

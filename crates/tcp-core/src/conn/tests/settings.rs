@@ -226,14 +226,29 @@ fn keep_alive_counts_from_the_last_arrival() {
     assert_eq!(at(&bench), None);
     bench.now = arrival + Duration::from_secs(20);
     let interval = Duration::from_secs(5);
-    bench.conn.set_keep_alive(Some(KeepAlive { idle: Duration::from_secs(30), interval, count: 3 }));
+    bench.conn.set_keep_alive(Some(KeepAlive {
+        idle: Duration::from_secs(30),
+        interval,
+        count: 3,
+        ..KeepAlive::default()
+    }));
     assert_eq!(at(&bench), Some(arrival + Duration::from_secs(30)));
-    bench.conn.set_keep_alive(Some(KeepAlive { idle: Duration::from_secs(10), interval, count: 3 }));
+    bench.conn.set_keep_alive(Some(KeepAlive {
+        idle: Duration::from_secs(10),
+        interval,
+        count: 3,
+        ..KeepAlive::default()
+    }));
     bench.conn.on_timeout(ctx!(bench));
     assert_eq!(bench.drain().len(), 1, "a probe is due already");
     bench.conn.set_keep_alive(None);
     assert_eq!(at(&bench), None);
-    bench.conn.set_keep_alive(Some(KeepAlive { idle: Duration::from_secs(30), interval, count: 3 }));
+    bench.conn.set_keep_alive(Some(KeepAlive {
+        idle: Duration::from_secs(30),
+        interval,
+        count: 3,
+        ..KeepAlive::default()
+    }));
     assert_eq!(at(&bench), Some(arrival + Duration::from_secs(30)), "no probe counts any more");
 }
 
