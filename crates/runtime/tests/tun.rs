@@ -6,12 +6,13 @@ use ackline_runtime::device::tun_tap::TunTap;
 use ackline_runtime::device::{Device, RxChecksum, TxChecksum, inherited};
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::netns::Namespace;
-use ackline_runtime::testing::isolated;
+use ackline_runtime::testing::{isolated, skip};
 use std::future::poll_fn;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::num::NonZeroU16;
 use std::os::fd::AsRawFd as _;
+use std::process::Command;
 use std::time::Duration;
 use tun_tap::{Iface, Mode};
 
@@ -480,6 +481,44 @@ fn the_kernel_keeps_quiet_on_a_fresh_device() {
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
             Ok(packet) => panic!("the kernel sent {:02x?}", packet.head),
         }
+        Ok(())
+    });
+}
+
+/// A program that knows nothing of offloads takes the interface after one that had them.
+#[test]
+fn an_interface_that_stays_forgets_the_offloads_of_the_program_before() {
+    let name = "an_interface_that_stays_forgets_the_offloads_of_the_program_before";
+    isolated(name, || {
+        for line in ["tuntap add dev ack9 mode tun", "address add 10.77.0.1/24 dev ack9", "link set ack9 up"]
+        {
+            match Command::new("ip").args(line.split(' ')).status() {
+                Ok(status) => assert!(status.success(), "ip {line}"),
+                Err(why) => {
+                    skip(name, &format!("ip: {why}"));
+                    return Ok(());
+                }
+            }
+        }
+        drop(Tun::open_existing("ack9", true)?);
+        let next = Iface::without_packet_info("ack9", Mode::Tun).expect("nobody has it");
+        let socket = UdpSocket::bind((KERNEL4, 0)).expect("an address of the interface");
+        socket.send_to(b"whole", (STACK4, 9)).expect("sent");
+        let mut buffer = [0; 2_000];
+        let packet = loop {
+            let length = next.recv(&mut buffer).expect("the interface is up");
+            // The kernel's own IPv6 packets come, too.
+            if buffer[0] == 0x45 && buffer[9] == 17 {
+                break &buffer[..length];
+            }
+        };
+        // RFC 768: over addresses, protocol, length and datagram the sum is all ones.
+        let datagram = &packet[20..];
+        let words = packet[12..20].chunks(2).chain(datagram.chunks(2));
+        let sum =
+            words.map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0))).sum::<u32>();
+        let sum = sum + 17 + datagram.len() as u32;
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "{packet:02x?}");
         Ok(())
     });
 }

@@ -155,6 +155,8 @@ pub struct Tun {
     interface: Interface,
     offload: bool,
     multi_queue: bool,
+    /// The interface was there before, and stays: what it may hand over is taken back in the end.
+    outlives: bool,
     /// The first packet of a batch, with its virtio header, if any.
     first: Lending,
     /// The others, each with its virtio header: small ones, and behind them room for one packet.
@@ -188,11 +190,13 @@ impl Tun {
     /// [`Error::NoSuchInterface`], [`Error::NotATun`]; [`Error::NameInUse`] if another process has it open.
     pub fn open_existing(name: &str, offload: bool) -> Result<Self> {
         Netlink::open()?.interface(name)?;
-        match Self::attach(name, offload, false, false) {
+        let mut tun = match Self::attach(name, offload, false, false) {
             // The kernel returns this if the interface was made for several queues.
             Err(Error::NotATun { .. }) => Self::attach(name, offload, true, false),
             other => other,
-        }
+        }?;
+        tun.outlives = true;
+        Ok(tun)
     }
 
     /// Takes a descriptor of `/dev/net/tun` that somebody else has attached to an interface (`TUNSETIFF`): a parent process, or a
@@ -282,7 +286,8 @@ impl Tun {
         let room = if offload { vnet::LEN } else { 0 } + LARGEST_PACKET + 1;
         let buffer = vec![0; WORTH + room].into_boxed_slice();
         let (first, stats) = (Lending::new(room), DeviceStats::default());
-        Self { fd, interface, offload, multi_queue, first, buffer, room, drained: false, stats }
+        let outlives = false;
+        Self { fd, interface, offload, multi_queue, outlives, first, buffer, room, drained: false, stats }
     }
 
     /// Reads until a valid packet arrives: to the front of the first one's memory if `at` is 0, otherwise behind so many bytes of the buffer,
@@ -407,6 +412,20 @@ impl Device for Tun {
 
     fn stats(&self) -> DeviceStats {
         DeviceStats { down: self.fd.is_down(), ..self.stats }
+    }
+}
+
+/// An interface keeps its offloads when its program goes. The next one may not know them: it would get super-packets without checksums, and no
+/// header that says so.
+impl Drop for Tun {
+    fn drop(&mut self) {
+        if self.outlives
+            && self.offload
+            && let Ok(fd) = self.fd.get()
+        {
+            // If the interface is gone, there is nothing to take back.
+            let _ = set_offload(fd, false);
+        }
     }
 }
 
