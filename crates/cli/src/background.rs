@@ -1,7 +1,7 @@
 //! What answers questions beside a command's work: a thread with a runtime of its own.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -25,9 +25,25 @@ impl Background {
         work: impl FnOnce(oneshot::Receiver<()>) -> F + Send + 'static,
     ) -> io::Result<Self> {
         let (stop, stopped) = oneshot::channel();
+        let (give, given) = mpsc::channel::<Runtime>();
         let builder = thread::Builder::new().name(name.to_owned());
-        let thread = builder.spawn(move || runtime.block_on(work(stopped)))?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
+        let spawned = builder.spawn(move || {
+            if let Ok(runtime) = given.recv() {
+                runtime.block_on(work(stopped));
+            }
+        });
+        match spawned {
+            Ok(thread) => {
+                // The thread waits for it.
+                let _ = give.send(runtime);
+                Ok(Self { stop: Some(stop), thread: Some(thread) })
+            }
+            Err(error) => {
+                // Dropped by a task of another runtime, it would panic.
+                runtime.shutdown_background();
+                Err(error)
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod html;
 use crate::args::ExplainArgs;
 use crate::failure::{Exit, Failure};
 use crate::output;
+use crate::result_file::ResultFile;
 use crate::ss::filter::{Filter, Subject};
 use ackline::core::State;
 use ackline_explain::story::Connection;
@@ -50,11 +51,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         )));
     }
     if let Some(file) = &args.html {
-        let page = html::page(&story, &chosen(args, &story));
-        std::fs::write(file, page).map_err(|error| Failure::file("write", file.display(), &error))?;
+        let page = ResultFile::open_private("--html", file)?;
+        page.write(&html::page(&story, &chosen(args, &story)))?;
+        page.finish()?;
     }
     let text = if args.json { output::json(&story) } else { shown(args, &story) };
-    output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))?;
+    output::print(&text)?;
     outcome
 }
 

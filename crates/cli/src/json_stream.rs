@@ -42,7 +42,7 @@ pub(crate) fn print(text: &str, data_on_stdout: bool) -> Result<(), Failure> {
         output::say(text.trim_end());
         return Ok(());
     }
-    output::print(text).map_err(|error| Failure::file("write to", "standard output", &error))
+    output::print(text)
 }
 
 /// Prints `next` again and again, if there are to be intervals. Ends only if that fails.

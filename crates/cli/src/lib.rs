@@ -80,9 +80,7 @@ use std::process::ExitCode;
 #[must_use]
 pub fn main(registry: Registry) -> ExitCode {
     if let Err(error) = registry.check() {
-        let failure = Failure::usage(error.to_string());
-        output::say(&format!("ackline: {failure}"));
-        return ExitCode::from(failure.exit.code());
+        return exit(Err(Failure::usage(error.to_string())));
     }
     let parsed = args::command(&registry).try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
     let cli = match parsed {
@@ -110,28 +108,21 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::New(args) => new::run(args, &registry),
         Command::Completions(args) => completions(args.shell, &registry),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if !matches!(failure.exit, Exit::Program(_)) {
-                output::say(&format!("ackline: {failure}"));
-            }
-            ExitCode::from(failure.exit.code())
-        }
-    }
+    exit(outcome)
 }
 
 /// Says what is wrong with the command line: a bad value in one line, anything else in clap's words. Help and
 /// version come this way, too, and are no failure.
 fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return exit(output::print_help(error));
+    }
     let bad_value = matches!(error.kind(), ErrorKind::ValueValidation).then(|| error.source()).flatten();
     match (bad_value, error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue)) {
         (Some(why), Some(ContextValue::String(option)), Some(ContextValue::String(value))) => {
             let option = option.split(' ').next().unwrap_or(option);
             let value = if option == "--upstream" { &without_credentials(value) } else { value };
-            let failure = Failure::usage(format!("{option} {value:?}: {why}"));
-            output::say(&format!("ackline: {failure}"));
-            ExitCode::from(failure.exit.code())
+            exit(Err(Failure::usage(format!("{option} {value:?}: {why}"))))
         }
         _ => {
             // If nobody reads standard error there is nobody to tell.
@@ -141,11 +132,19 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// Says why a command did not succeed, unless the program that it ran has said so, and returns the exit status.
+fn exit(outcome: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    if !matches!(failure.exit, Exit::Program(_)) {
+        output::say(&format!("ackline: {failure}"));
+    }
+    ExitCode::from(failure.exit.code())
+}
+
 fn completions(shell: clap_complete::Shell, registry: &Registry) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut args::command(registry), "ackline", &mut script);
     output::print(&String::from_utf8_lossy(&script))
-        .map_err(|error| Failure::file("write to", "standard output", &error))
 }
 
 /// The README's example compiles.

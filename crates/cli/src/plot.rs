@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let written = overlaid(&args.folders, &args.out, &args.figures.options())?;
-    print(&written).map_err(|error| Failure::file("write to", "standard output", &error))
+    print(&written)
 }
 
 /// Draws the results of `folders` over each other into the folder `out`: the names of the files, a line each.

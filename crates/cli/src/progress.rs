@@ -42,7 +42,7 @@ impl Progress {
             };
             bar.set_style(style.progress_chars("=> ").with_key("rate", rate));
         }
-        bar.set_message(label.to_owned());
+        bar.set_message(output::harmless(label).into_owned());
         Self::counting_on(bar, None)
     }
 

@@ -134,7 +134,7 @@ fn text(all: &[StudyResult], args: &ReproduceArgs) -> String {
 }
 
 fn show(text: &str) -> Result<(), Failure> {
-    print(text).map_err(|error| Failure::file("write to", "standard output", &error))
+    print(text)
 }
 
 impl From<ReproduceError> for Failure {

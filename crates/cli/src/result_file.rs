@@ -24,11 +24,24 @@ enum Kind {
 
 impl ResultFile {
     pub(crate) fn open(option: &'static str, path: &Path) -> Result<Self, Failure> {
+        Self::open_as(option, path, Unfinished::create)
+    }
+
+    /// [`Self::open`] for what others have said: nobody but the file's owner can read it.
+    pub(crate) fn open_private(option: &'static str, path: &Path) -> Result<Self, Failure> {
+        Self::open_as(option, path, Unfinished::create_private)
+    }
+
+    fn open_as(
+        option: &'static str,
+        path: &Path,
+        create: fn(&Path) -> io::Result<Unfinished>,
+    ) -> Result<Self, Failure> {
         let is_stream = fs::metadata(path).is_ok_and(|found| !found.is_file());
         let kind = if is_stream {
             OpenOptions::new().write(true).open(path).map(Kind::Stream)
         } else {
-            Unfinished::create(path).map(Kind::Whole)
+            create(path).map(Kind::Whole)
         };
         match kind {
             Ok(kind) => Ok(Self { option, path: path.to_owned(), kind }),

@@ -26,5 +26,4 @@ pub(crate) fn run(args: &SetArgs, registry: &Registry) -> Result<(), Failure> {
     }
     let plural = if changed == 1 { "" } else { "s" };
     output::print(&format!("changed {changed} connection{plural}\n"))
-        .map_err(|error| Failure::file("write to", "standard output", &error))
 }

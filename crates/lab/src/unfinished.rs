@@ -7,7 +7,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,9 +26,22 @@ impl Unfinished {
     /// # Errors
     /// If no file can be made there.
     pub fn create(path: &Path) -> io::Result<Self> {
+        Self::create_with_mode(path, 0o666)
+    }
+
+    /// [`Self::create`] for a file that nobody but its owner can read: one that holds what others have said.
+    ///
+    /// # Errors
+    /// If no file can be made there.
+    pub fn create_private(path: &Path) -> io::Result<Self> {
+        Self::create_with_mode(path, 0o600)
+    }
+
+    /// `mode` as open(2) takes it: less the process's umask.
+    fn create_with_mode(path: &Path, mode: u32) -> io::Result<Self> {
         loop {
             let path = temporary_name(path);
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
+            match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
                 Ok(file) => {
                     let held = Self { file, path };
                     if held.lock() {

@@ -1,8 +1,10 @@
 //! A file of records that ends with a whole one: if it cannot be written, its last records make room for one that says so.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
+#[cfg(unix)]
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// Bytes that are written at once, and at most a record more. A disk that is full then costs as much.
@@ -51,9 +53,14 @@ pub(crate) struct RecordFile {
 }
 
 impl RecordFile {
-    /// Creates a file that begins with `head`, which is no record and stays in any case.
+    /// Creates a file that begins with `head`, which is no record and stays in any case. A new one can be read by its owner alone, for
+    /// it holds what others have said.
     pub(crate) fn create(path: &Path, head: &[u8]) -> io::Result<Self> {
-        let mut file = File::create(path)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        options.mode(0o600);
+        let mut file = options.open(path)?;
         file.write_all(head)?;
         let written = head.len() as u64;
         Ok(Self { file, starts: vec![], written, safe: (written, 0), records: 0 })

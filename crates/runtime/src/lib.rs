@@ -56,6 +56,7 @@
 //! | `raw` | `device::raw`: some ports of the host's own address | Linux |
 //! | `tun-tap` | `device::tun_tap` | Linux; a C compiler, for the crate tun-tap |
 //! | `netns` | `netns`, `testing` | Linux |
+//! | `standard-streams` | `standard_streams`: whether standard output was closed at the start | Linux |
 //! | `serde` | `Serialize` for all statistics | |
 //! | `stream` | `TcpListenerStream`: a listener as a `Stream` | |
 //! | `tracing` | `spans`: a span of the crate `tracing` for each connection | |
@@ -94,6 +95,9 @@ mod socket;
 #[cfg(feature = "tracing")]
 pub mod spans;
 pub mod stack;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "standard-streams")]
+pub mod standard_streams;
 pub mod stats;
 pub mod stream;
 mod sync;

@@ -54,6 +54,9 @@ pub(crate) struct StackChoice {
     /// The stack with this control socket only
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
+    /// Most that is taken of one stack's answer; a connection has about 1.5K
+    #[arg(long, value_name = "SIZE", default_value = "256M", hide_short_help = true, value_parser = values::size)]
+    pub(crate) max_answer: u64,
 }
 
 /// Show the connections of running ackline commands, as ss does those of the kernel

@@ -4,10 +4,10 @@ use super::protocol::TestParameters;
 use super::report::record::{Connected, End, Interval, Own, ServerOutput, Setup, Software};
 use super::report::{Reporter, Style};
 use crate::failure::Failure;
-use std::{fs, io};
+use std::fs;
 
 /// Where the words go.
-pub(super) type Print = fn(&str) -> io::Result<()>;
+pub(super) type Print = fn(&str) -> Result<(), Failure>;
 
 /// A reporter whose words are printed.
 pub(super) struct Screen {
@@ -24,7 +24,7 @@ impl Screen {
         if text.is_empty() {
             return Ok(());
         }
-        (self.print)(text).map_err(|error| Failure::file("write to", "standard output", &error))
+        (self.print)(text)
     }
 
     /// What runs, with `-V`.

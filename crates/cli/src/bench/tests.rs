@@ -30,12 +30,12 @@ thread_local! {
     static SAID_BY_SERVER: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-fn by_client(text: &str) -> io::Result<()> {
+fn by_client(text: &str) -> Result<(), Failure> {
     SAID_BY_CLIENT.with_borrow_mut(|said| said.push_str(text));
     Ok(())
 }
 
-fn by_server(text: &str) -> io::Result<()> {
+fn by_server(text: &str) -> Result<(), Failure> {
     SAID_BY_SERVER.with_borrow_mut(|said| said.push_str(text));
     Ok(())
 }

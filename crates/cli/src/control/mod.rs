@@ -26,12 +26,13 @@ use crate::settings::Settings;
 use crate::tunnel;
 use ackline::runtime::Stack;
 use limits::Limits;
+use place::SocketName;
 use server::Server;
 use std::path::{Path, PathBuf};
 
 /// A control socket. Dropping it ends its thread and removes the socket.
 pub(crate) struct Control {
-    path: PathBuf,
+    name: SocketName,
     thread: Option<Background>,
 }
 
@@ -103,13 +104,15 @@ impl Control {
         server: Server,
         refused: impl Fn(std::io::Error) -> Failure,
     ) -> Result<Self, Failure> {
-        let runtime = tunnel::build(&mut tokio::runtime::Builder::new_current_thread())?;
-        let listener = place::open(path).map_err(&refused)?;
-        match Background::start("control", runtime, |stopped| server.run(listener, stopped)) {
-            Ok(thread) => Ok(Self { path: path.to_owned(), thread: Some(thread) }),
-            Err(error) => {
-                let _ = place::remove(path);
-                Err(refused(error))
+        let (listener, name) = place::open(path).map_err(&refused)?;
+        let started = tunnel::build(&mut tokio::runtime::Builder::new_current_thread()).and_then(|runtime| {
+            Background::start("control", runtime, |stopped| server.run(listener, stopped)).map_err(&refused)
+        });
+        match started {
+            Ok(thread) => Ok(Self { name, thread: Some(thread) }),
+            Err(failure) => {
+                name.remove();
+                Err(failure)
             }
         }
     }
@@ -118,6 +121,6 @@ impl Control {
 impl Drop for Control {
     fn drop(&mut self) {
         drop(self.thread.take());
-        let _ = place::remove(&self.path);
+        self.name.remove();
     }
 }

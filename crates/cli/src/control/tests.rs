@@ -101,7 +101,7 @@ fn crowd() -> Crowd {
     });
     let control = args.watch.control.place().serve(&stack, &settings, "send", RecordedCounters::default());
     Crowd {
-        at: StackChoice { pid: None, control: Some(path) },
+        at: StackChoice { pid: None, control: Some(path), max_answer: 1 << 30 },
         busy,
         longest,
         _idle: idle,

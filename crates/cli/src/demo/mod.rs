@@ -109,8 +109,7 @@ pub(crate) fn run(args: &DemoArgs, registry: &Registry) -> Result<(), Failure> {
         let network = network::open(args, isolated)?;
         if !args.output.common.quiet && !args.output.common.json {
             let line = report::first_lines(&network.link, args.mtu);
-            crate::output::print(&line)
-                .map_err(|error| Failure::file("write to", "standard output", &error))?;
+            crate::output::print(&line)?;
         }
         exchange(args, amount, network, &settings, watch).await
     });

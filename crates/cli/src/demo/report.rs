@@ -133,7 +133,7 @@ pub(super) fn print(args: &DemoArgs, names: &PolicyNames, outcome: &Outcome) -> 
     } else {
         summary(outcome, args.output.verbose)
     };
-    output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+    output::print(&text)
 }
 
 /// Says in JSON why nothing came about.
@@ -142,7 +142,6 @@ pub(super) fn print_failure(args: &DemoArgs, names: &PolicyNames, failure: &Fail
         return Ok(());
     }
     output::print(&output::json(&Report::new(args, names, Err(failure))))
-        .map_err(|error| Failure::file("write to", "standard output", &error))
 }
 
 impl<'a> Report<'a> {

@@ -3,7 +3,6 @@
 use crate::args::emulate::EmulateArgs;
 use crate::failure::Failure;
 use crate::result_file::ResultFile;
-use std::path::Path;
 
 /// The files that are asked for. If the run fails none of them is left.
 #[derive(Debug)]
@@ -23,8 +22,9 @@ impl Files {
                 "--json {file}: --pcap has the same file; give each its own"
             )));
         }
-        let open = |option, path: Option<&Path>| path.map(|path| ResultFile::open(option, path)).transpose();
-        Ok(Self { json: open("--json", json)?, pcap: open("--pcap", pcap)? })
+        let json = json.map(|path| ResultFile::open("--json", path)).transpose()?;
+        let pcap = pcap.map(|path| ResultFile::open_private("--pcap", path)).transpose()?;
+        Ok(Self { json, pcap })
     }
 
     /// All have been written.

@@ -42,7 +42,7 @@ pub(super) fn run(args: &EmulateArgs, file: &Path, registry: &Registry) -> Resul
     if !args.quiet {
         let files = Files { plots: options.plots, plot_runs: false, pcap: false };
         let text = report::text(&scenario, &done, own.out.as_deref(), files);
-        print(&text).map_err(|error| Failure::file("write to", "standard output", &error))?;
+        print(&text)?;
     }
     warn_of_late_runs(&done);
     Ok(())
@@ -85,7 +85,7 @@ fn both(
         write(&out.join("comparison.json"), &json(&comparison))?;
     }
     if !args.quiet {
-        print(&text).map_err(|error| Failure::file("write to", "standard output", &error))?;
+        print(&text)?;
     }
     warn_of_late_runs(&live);
     Ok(())

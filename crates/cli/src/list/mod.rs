@@ -38,5 +38,5 @@ pub(crate) fn run(args: &ListArgs, registry: &Registry) -> Result<(), Failure> {
             "--markdown: only for ackline list conn, ackline list host and ackline list scenario",
         ));
     }
-    print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+    print(&text)
 }

@@ -46,11 +46,9 @@ impl History {
         let directory = place::directory();
         let path = directory.join(NAME);
         let refused = |error: io::Error| Failure::file("use", path.display(), &error);
-        if update {
-            place::prepare(&directory).map_err(refused)?;
-        }
         let mut history = Self { path: path.clone(), file: None, samples: Vec::new() };
-        match open(&path, update) {
+        let usable = if update { place::prepare(&directory) } else { place::check(&directory) };
+        match usable.and_then(|()| open(&path, update)) {
             Ok(mut file) => {
                 history.samples = read(&path, &mut file).map_err(refused)?;
                 history.file = Some(file);

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &NstatArgs) -> Result<(), Failure> {
         let mut rows = increments::rows(before, &samples, !args.absolute);
         rows.retain(|row| (args.zeros || row.value > 0) && selected(&patterns, &row.name));
         let text = if args.json { document(&rows, args.pretty) } else { table(&rows) };
-        output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))?;
+        output::print(&text)?;
     }
     if args.no_update { Ok(()) } else { history.replace(samples, args.reset) }
 }

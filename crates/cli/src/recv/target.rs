@@ -67,8 +67,7 @@ impl Target {
     pub(crate) fn open(&self, from: Option<SocketAddr>) -> Result<Sink, Failure> {
         match self {
             Self::Stdout => {
-                let file =
-                    output::file().map_err(|error| Failure::file("write to", "standard output", &error))?;
+                let file = output::file()?;
                 Ok(Sink::direct(file, "standard output".to_owned(), None))
             }
             Self::Special(path) => {

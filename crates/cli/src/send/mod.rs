@@ -148,7 +148,7 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
     // Standard input stands for a conversation, whose other half goes to standard output.
     let converses = args.file == Path::new("-");
     let answer = if converses {
-        let file = output::file().map_err(|error| Failure::file("write to", "standard output", &error))?;
+        let file = output::file()?;
         Answer::Into(Arc::new(file))
     } else {
         Answer::Dropped

@@ -11,5 +11,5 @@ pub(crate) fn run(args: &MergeArgs, registry: &Registry) -> Result<(), Failure> 
     let has = |name: &str| args.out.join(name).exists();
     let files = Files { plots: has("report.html"), plot_runs: false, pcap: has("pcap") };
     let text = super::shown(args.output, &scenario, &done, Some(&args.out), files);
-    print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+    print(&text)
 }

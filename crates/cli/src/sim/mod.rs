@@ -23,7 +23,7 @@ pub(crate) fn run(args: &SimArgs, registry: &Registry) -> Result<(), Failure> {
         (None, Some(file)) => simulate(args, registry, file)?,
         (None, None) => return Err(Failure::usage("a scenario is missing: FILE.toml, or --example")),
     };
-    print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+    print(&text)
 }
 
 /// Names and titles of the examples.

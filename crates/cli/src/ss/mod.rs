@@ -41,7 +41,7 @@ pub(crate) fn run(args: &SsArgs) -> Result<(), Failure> {
     filter::Filter::parse(&filter).map_err(Failure::usage)?;
     let replies = client::ask(&args.at, &Request::Show { filter })?;
     let text = if args.json { json(replies) } else { table(args, &replies) };
-    output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+    output::print(&text)
 }
 
 fn print_summaries(args: &SsArgs) -> Result<(), Failure> {
@@ -51,7 +51,7 @@ fn print_summaries(args: &SsArgs) -> Result<(), Failure> {
         .filter_map(|reply| Some(Stack { stack: reply.stack, summary: reply.summary? }))
         .collect();
     let text = if args.json { output::json(&stacks) } else { summary::text(&stacks) };
-    output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+    output::print(&text)
 }
 
 fn json(replies: Vec<Reply>) -> String {

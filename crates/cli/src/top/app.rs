@@ -107,7 +107,7 @@ impl App {
         }
         let Answer { replies, alone, refusals } = answer;
         self.answered = true;
-        self.notice = refusals.into_iter().next();
+        self.notice = refusals.first().map(ToString::to_string);
         self.board.take(replies);
         self.board.sort(self.sorted, self.reversed);
         if let Some(plots) = &mut self.plots {

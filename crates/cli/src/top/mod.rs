@@ -46,7 +46,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
     Filter::parse(&args.filter).map_err(Failure::usage)?;
     let mut app = App::new(args.sort, args.reverse, args.filter.clone(), args.delay.max(app::SHORTEST));
     if args.batch {
-        return batch(args, &mut app).map_err(|error| Failure::file("write to", "standard output", &error));
+        return batch(args, &mut app);
     }
     if !io::stdout().is_terminal() {
         return Err(Failure::usage("standard output is no terminal; -b prints text"));
@@ -60,11 +60,20 @@ pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
     outcome.map_err(refused)
 }
 
-/// Prints as text until the count is reached, or for ever.
-fn batch(args: &TopArgs, app: &mut App) -> io::Result<()> {
+/// Prints as text until the count is reached, or for ever. If the stack that was chosen does not answer at first, nothing is printed.
+fn batch(args: &TopArgs, app: &mut App) -> Result<(), Failure> {
     let mut left = args.count;
+    let mut first = true;
     loop {
-        app.take(source::ask(&args.at, &app.question()));
+        let mut answer = source::ask(&args.at, &app.question());
+        if first && answer.replies.is_empty() && !answer.refusals.is_empty() {
+            return Err(answer.refusals.remove(0));
+        }
+        first = false;
+        for why in &answer.refusals {
+            output::say(&format!("ackline: {why}"));
+        }
+        app.take(answer);
         output::print(&lines::page(&app.board, &app.note()))?;
         left = left.map(|count| count - 1);
         if left == Some(0) {

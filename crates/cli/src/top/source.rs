@@ -4,6 +4,7 @@ use super::board::Key;
 use crate::args::control::StackChoice;
 use crate::control::client::{self, Reply};
 use crate::control::protocol::Request;
+use crate::failure::Failure;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -32,7 +33,7 @@ pub(super) struct Answer {
     /// The connection that was asked for; `None` if it is gone.
     pub(super) alone: Option<Value>,
     /// Why a stack did not answer.
-    pub(super) refusals: Vec<String>,
+    pub(super) refusals: Vec<Failure>,
 }
 
 /// Asks all stacks of `choice`, and one of them for the connection.
@@ -45,7 +46,7 @@ pub(super) fn ask(choice: &StackChoice, question: &Question) -> Answer {
 
 fn look_at(choice: &StackChoice, alone: &Alone) -> Option<Value> {
     let pid = choice.control.is_none().then_some(alone.key.pid);
-    let choice = StackChoice { pid, control: choice.control.clone() };
+    let choice = StackChoice { pid, ..choice.clone() };
     let filter = format!("state all src {} dst {}", alone.local, alone.remote);
     let (replies, _) = client::ask_those_there(&choice, &Request::Show { filter: vec![filter] });
     let connections = replies.into_iter().flat_map(|reply| reply.connections);

@@ -3,6 +3,7 @@
 use crate::common::{Ended, Running, ackline, run, scratch, text};
 use crate::net::*;
 use ackline::runtime::testing::{has_programs, skip};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -229,4 +230,18 @@ fn wrong_options_are_one_error_before_anything_starts() {
             "{complaint}"
         );
     }
+}
+
+/// It holds what others have said.
+#[test]
+fn a_capture_is_its_users_alone() {
+    let (_directory, file) = scratch("a.pcapng");
+    let args = ["demo", "--json", "--device", "channel", "--size", "100k", "--pcap", text(&file)];
+    succeeded(&run(&args));
+    let mode = std::fs::metadata(&file).expect("written").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // Whoever has made it for others has a reason.
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("ours");
+    succeeded(&run(&args));
+    assert_eq!(std::fs::metadata(&file).expect("written").permissions().mode() & 0o777, 0o644);
 }

@@ -78,7 +78,8 @@ fn a_terminal_shows_connections_and_answers_keys() {
         let tmux = directory.path().join("tmux");
         let at = ["--control", text(&control)];
         let terminal = Terminal::start(text(&tmux), &[&["top", "-d", "0.2"], &at[..]].concat());
-        terminal.shows("no stack has a control socket here; waiting for one");
+        let screen = terminal.shows("no stack has a control socket here; waiting for one");
+        assert!(screen.contains("cannot ask the stack at "), "{screen}");
         let child = receiver(&[&["-q", "-O", text(&path), "--cc", "reno"], &at[..]].concat());
         let mut stream = connect();
         stream.write_all(&noise(100_000, 1)).expect("taken");

@@ -14,5 +14,7 @@ pub(crate) mod packet;
 pub(crate) mod priority;
 pub(crate) mod readiness;
 pub(crate) mod socket;
+#[cfg(feature = "standard-streams")]
+pub(crate) mod standard_output;
 #[cfg(feature = "tun")]
 pub(crate) mod tun;
