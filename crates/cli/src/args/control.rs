@@ -66,7 +66,7 @@ pub(crate) struct StackChoice {
 #[derive(Args)]
 #[command(after_long_help = SS_EXAMPLES)]
 pub(crate) struct SsArgs {
-    /// Filter: state NAME, exclude NAME, sport = :80, dport, src ADDRESS, dst 10.0.0.0/24, and, or, not, ( )
+    /// Filter: state NAME, exclude NAME, sport = :80, dport = :https, src ADDRESS, dst 10.0.0.0/24, and, or, not, ( )
     #[arg(value_name = "FILTER")]
     pub(crate) filter: Vec<String>,
     /// Show listeners
@@ -75,21 +75,42 @@ pub(crate) struct SsArgs {
     /// Show connections in all states, and listeners
     #[arg(short, long, conflicts_with = "listening")]
     pub(crate) all: bool,
-    /// Show what the connections say of themselves
+    /// Show only IPv4
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+    /// Show only IPv6
+    #[arg(short = '6', long)]
+    pub(crate) ipv6: bool,
+    /// Show the numbers of each connection
     #[arg(short, long)]
     pub(crate) info: bool,
+    /// Show memory: skmem, as ss -m
+    #[arg(short, long)]
+    pub(crate) memory: bool,
     /// Show timers
     #[arg(short, long)]
     pub(crate) options: bool,
+    /// Show the connection's identifier: sk
+    #[arg(short, long)]
+    pub(crate) extended: bool,
+    /// Leave out the line with the names of the columns
+    #[arg(short = 'H', long)]
+    pub(crate) no_header: bool,
+    /// Print a connection on one line
+    #[arg(short = 'O', long)]
+    pub(crate) oneline: bool,
     /// Show each stack as a whole: connections by state, memory, queues, policies
-    #[arg(short, long, conflicts_with_all = ["filter", "listening", "all", "info", "options"])]
+    #[arg(short, long, conflicts_with_all = ["filter", "listening", "all", "info", "options", "memory", "extended"])]
     pub(crate) summary: bool,
-    /// TCP sockets: there are no others
+    /// TCP sockets, which are always shown
     #[arg(short, long)]
     pub(crate) tcp: bool,
-    /// Numbers instead of names: there are no names
+    /// Numbers instead of names, which is always so
     #[arg(short, long)]
     pub(crate) numeric: bool,
+    /// Processes, which are always shown
+    #[arg(short, long)]
+    pub(crate) processes: bool,
     /// Print the results as JSON, with all fields in bytes and nanoseconds
     #[arg(short, long)]
     pub(crate) json: bool,
@@ -100,6 +121,7 @@ pub(crate) struct SsArgs {
 const SS_EXAMPLES: &str = "\
 Examples:
   ackline ss -tino
+  ackline ss -tanp dport = :https
   ackline ss -ti state established dport = :5001
   ackline ss -i 'src 198.18.0.2 and ( sport = :80 or sport = :443 )'
   ackline ss -s

@@ -1,12 +1,14 @@
-//! The filters of `ss`: states, ports and addresses.
+//! The filters of `ss`: states, ports and addresses, as ss(8) of iproute2 reads them.
 //!
 //! ```text
 //! FILTER := [state STATE | exclude STATE]... [EXPRESSION]
-//! EXPRESSION := sport|dport [OP] :PORT, src|dst [OP] ADDRESS[/PREFIX][:PORT], not, and, or, ( )
+//! EXPRESSION := sport|dport [OP] :PORT, src|dst [OP] [inet:|inet6:]ADDRESS[/PREFIX][:PORT], not, and, or, ( )
 //! ```
+//!
+//! A port may be the name of a service, and either part of an address `*`.
 
 use ackline::core::State;
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, SocketAddr};
 
 /// What a filter looks at.
@@ -63,6 +65,9 @@ pub(crate) const STATES: [(State, &str); 11] = [
 /// Deepest nesting of `(` and `not`.
 const MAX_DEPTH: usize = 32;
 
+/// Ports of services by name: services(5).
+const SERVICES: &str = "/etc/services";
+
 impl Filter {
     /// Reads the words of a filter; without any, it selects what `ss` shows: neither listeners, nor connections in SYN-RECEIVED,
     /// TIME-WAIT and CLOSED.
@@ -70,7 +75,7 @@ impl Filter {
         let text = words.join(" ").replace('(', " ( ").replace(')', " ) ");
         let mut words = Words { words: text.split_whitespace().collect(), at: 0 };
         let mut states = group("connected");
-        for hidden in ["syn-recv", "time-wait", "closed"] {
+        for hidden in ["syn-recv", "time-wait"] {
             set(&mut states, hidden, false);
         }
         let mut named = false;
@@ -225,7 +230,7 @@ impl<'a> Words<'a> {
         let local = matches!(key, "sport" | "src");
         if matches!(key, "sport" | "dport") {
             let text = value.rsplit_once(':').map_or(value, |(_, port)| port);
-            let port = text.parse().map_err(|_| format!("{key} {value:?}: not a port; write :80"))?;
+            let port = port(text).map_err(|why| format!("{key} {value:?}: {why}"))?;
             return Ok(Expression::Port { local, op, port });
         }
         let equal = match op {
@@ -233,11 +238,7 @@ impl<'a> Words<'a> {
             Op::Unequal => false,
             _ => return Err(format!("{key}: addresses are compared by = and !=")),
         };
-        let (net, port) = place(value).ok_or_else(|| {
-            format!(
-                "{key} {value:?}: not an address; write 10.0.0.2, 10.0.0.0/24, 10.0.0.2:80 or [fd00::2]:80"
-            )
-        })?;
+        let (net, port) = place(value).map_err(|why| format!("{key} {value:?}: {why}"))?;
         Ok(Expression::Address { local, equal, net, port })
     }
 }
@@ -247,27 +248,87 @@ fn begins(word: &str) -> bool {
     matches!(word, "sport" | "dport" | "src" | "dst" | "not" | "!" | "(")
 }
 
+/// The number of a port, or of the service with this name.
+fn port(text: &str) -> Result<u16, String> {
+    if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
+        return text.parse().map_err(|_| "not a port; write :80".to_owned());
+    }
+    let services = std::fs::read_to_string(SERVICES).unwrap_or_default();
+    service(&services, text).ok_or_else(|| format!("not a port, and no TCP service of {SERVICES}; write :80"))
+}
+
+/// The port of a TCP service in services(5).
+fn service(services: &str, name: &str) -> Option<u16> {
+    services.lines().find_map(|line| {
+        let mut words = line.split('#').next()?.split_whitespace();
+        let (official, port) = (words.next()?, words.next()?.strip_suffix("/tcp")?);
+        (official == name || words.any(|alias| alias == name)).then(|| port.parse().ok())?
+    })
+}
+
 /// An address or a network, and a port.
-fn place(text: &str) -> Option<(Option<IpNet>, Option<u16>)> {
-    if let Some(port) = text.strip_prefix(':').or_else(|| text.strip_prefix("*:")) {
-        return Some((None, Some(port.parse().ok()?)));
-    }
-    let net = |text: &str| -> Option<IpNet> {
-        let bare = text.trim_start_matches('[').trim_end_matches(']');
-        bare.parse().ok().or_else(|| bare.parse::<IpAddr>().ok().map(IpNet::from))
+fn place(text: &str) -> Result<(Option<IpNet>, Option<u16>), String> {
+    let (family, rest) = match text.split_once(':') {
+        Some(("inet", rest)) => (Some(false), rest),
+        Some(("inet6", rest)) => (Some(true), rest),
+        _ => (None, text),
     };
-    if let Some(net) = net(text) {
-        return Some((Some(net), None));
+    let everything = |v6| if v6 { Ipv6Net::default().into() } else { IpNet::from(Ipv4Net::default()) };
+    let any = family.map(everything);
+    let fits = |net: &IpNet| family.is_none_or(|v6| v6 == net.addr().is_ipv6());
+    if matches!(rest, "" | "*" | "*:*") {
+        return Ok((any, None));
     }
-    let (address, port) = text.rsplit_once(':')?;
-    Some((Some(net(address)?), Some(port.parse().ok()?)))
+    // An IPv6 address has colons itself.
+    if let Some(net) = network(rest).filter(fits) {
+        return Ok((Some(net), None));
+    }
+    let found = rest.rsplit_once(':').and_then(|(address, digits)| match address {
+        "" | "*" => Some((any, digits)),
+        address => network(address).filter(fits).map(|net| (Some(net), digits)),
+    });
+    match found {
+        Some((net, "*")) => Ok((net, None)),
+        Some((net, digits)) => Ok((net, Some(port(digits)?))),
+        None => Err("not an address; write 10.0.0.2, 10.0.0.0/24, 10.0.0.2:80 or [fd00::2]:80".to_owned()),
+    }
+}
+
+/// An address, or a network. As everywhere in iproute2, zeros at the end of an IPv4 network may be left out: 10/8.
+fn network(text: &str) -> Option<IpNet> {
+    let bare = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, rest)) if rest.is_empty() || rest.starts_with('/') => format!("{address}{rest}"),
+        Some(_) => return None,
+        None => text.to_owned(),
+    };
+    if let Ok(net) = bare.parse() {
+        return Some(net);
+    }
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Some(address.into());
+    }
+    let (octets, prefix) = bare.split_once('/')?;
+    let mut address = [0; 4];
+    let mut given = octets.split('.');
+    for (octet, digits) in address.iter_mut().zip(&mut given) {
+        *octet = digits.parse().ok()?;
+    }
+    let net = Ipv4Net::new(address.into(), prefix.parse().ok()?).ok()?;
+    given.next().is_none().then_some(net.into())
 }
 
 /// The states that `name` stands for; `None` if it is none.
 fn lookup(name: &str) -> Option<[bool; STATES.len()]> {
-    match name {
-        "all" | "connected" | "synchronized" => Some(group(name)),
+    let name = name.to_ascii_lowercase();
+    match name.as_str() {
+        "all" | "connected" | "synchronized" | "bucket" | "big" => Some(group(&name)),
         name => {
+            // Other words that ss takes.
+            let name = match name {
+                "close" | "unconnected" => "closed",
+                "syn-rcv" => "syn-recv",
+                name => name,
+            };
             let mut only = [false; STATES.len()];
             set(&mut only, name, true).then_some(only)
         }
@@ -277,8 +338,11 @@ fn lookup(name: &str) -> Option<[bool; STATES.len()]> {
 /// The states of one of `ss`'s groups.
 fn group(name: &str) -> [bool; STATES.len()] {
     STATES.map(|(state, _)| match name {
-        "connected" => state != State::Listen,
-        "synchronized" => !matches!(state, State::Listen | State::SynSent),
+        "connected" => !matches!(state, State::Listen | State::Closed),
+        "synchronized" => !matches!(state, State::Listen | State::Closed | State::SynSent),
+        // Linux keeps them in small records.
+        "bucket" => matches!(state, State::SynReceived | State::TimeWait),
+        "big" => !matches!(state, State::SynReceived | State::TimeWait),
         _ => true,
     })
 }
@@ -293,7 +357,7 @@ fn set(states: &mut [bool; STATES.len()], name: &str, to: bool) -> bool {
 
 fn known() -> String {
     let names: Vec<&str> = STATES.iter().map(|(_, name)| *name).collect();
-    format!("write all, connected, synchronized, {}", names.join(", "))
+    format!("write all, connected, synchronized, bucket, big, {}", names.join(", "))
 }
 
 #[cfg(test)]
@@ -315,6 +379,86 @@ mod tests {
         assert!(selects("state established state time-wait", State::TimeWait));
         assert!(!selects("exclude established", State::Established));
         assert!(selects("exclude established", State::Listen));
+    }
+
+    /// The groups as ss(8) of iproute2 6.1 lists them.
+    #[test]
+    fn groups_of_states_are_those_of_ss() {
+        let all = "established syn-sent syn-recv fin-wait-1 fin-wait-2 time-wait closed close-wait last-ack listening closing";
+        for (group, missing) in [
+            ("all", ""),
+            ("connected", "listening closed"),
+            ("synchronized", "listening closed syn-sent"),
+            ("big", "syn-recv time-wait"),
+            (
+                "bucket",
+                "established syn-sent fin-wait-1 fin-wait-2 closed close-wait last-ack listening closing",
+            ),
+        ] {
+            for name in all.split(' ') {
+                let (state, _) = STATES.into_iter().find(|(_, known)| *known == name).expect("known");
+                let expected = !missing.split(' ').any(|missing| missing == name);
+                assert_eq!(selects(&format!("state {group}"), state), expected, "{group}: {name}");
+                assert_eq!(selects(&format!("exclude {group}"), state), !expected, "exclude {group}: {name}");
+            }
+        }
+        assert!(selects("state SYN-RCV", State::SynReceived) && selects("state unconnected", State::Closed));
+    }
+
+    /// Examples of ss(8) and of what else `ss` takes, of connections over both versions of IP.
+    #[test]
+    fn hosts_are_written_as_for_ss() {
+        let selected = |text: &str| -> Result<Vec<&str>, String> {
+            let filter = Filter::parse(&[text.to_owned()])?;
+            let all = [("10.0.0.1:4000", "193.233.7.9:80"), ("[fd00::1]:4000", "[fd00::2]:443")];
+            let selects = |local: &str, remote: &str| {
+                let at = |text: &str| text.parse().expect("an address");
+                let (state, remote) = (State::Established, Some(at(remote)));
+                filter.selects(&Subject { state, local: at(local), remote })
+            };
+            Ok(all
+                .into_iter()
+                .filter(|(local, remote)| selects(local, remote))
+                .map(|(_, remote)| remote)
+                .collect())
+        };
+        let [v4, v6] = ["193.233.7.9:80", "[fd00::2]:443"];
+        for (text, expected) in [
+            ("dst ::/0", vec![v6]),
+            ("dst 0/0", vec![v4]),
+            ("dst 193.233.7/24", vec![v4]),
+            ("dst 193.233/16:80", vec![v4]),
+            ("dst 10/8", vec![]),
+            ("dst inet:*", vec![v4]),
+            ("dst inet6:[::]/0", vec![v6]),
+            ("dst inet:*:80", vec![v4]),
+            ("dst [fd00::2]", vec![v6]),
+            ("dst [fd00::2]:443", vec![v6]),
+            ("dst [fd00::]/16:*", vec![v6]),
+            ("dst fd00::2", vec![v6]),
+            ("dst *:443", vec![v6]),
+            ("dst = :443", vec![v6]),
+            ("dst *", vec![v4, v6]),
+            ("src :4000", vec![v4, v6]),
+            ("sport = :4000 and ! dport = :443", vec![v4]),
+            ("dport = 80 || dport = 443", vec![v4, v6]),
+        ] {
+            assert_eq!(selected(text), Ok(expected), "{text}");
+        }
+        for text in
+            ["dst inet:fd00::2", "dst 300/8", "dst 1.2.3.4.5/8", "dst 10/33", "dst example", "dst :::80:x"]
+        {
+            let why = selected(text).expect_err(text);
+            assert!(why.contains("not an address") || why.contains("not a port"), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn services_have_names() {
+        let services =
+            "# Services\nhttp\t80/tcp\twww # WorldWideWeb\nhttps\t443/tcp\nhttps\t443/udp\nsyslog\t514/udp\n";
+        assert_eq!([service(services, "https"), service(services, "www")], [Some(443), Some(80)]);
+        assert_eq!([service(services, "syslog"), service(services, "WorldWideWeb")], [None; 2]);
     }
 
     #[test]
@@ -345,7 +489,9 @@ mod tests {
     fn an_error_says_what_would_be_right() {
         let refused = |text: &str| Filter::parse(&[text.to_owned()]).expect_err("wrong");
         assert!(refused("state open").contains("\"open\": no such state; write all, connected"));
-        assert_eq!(refused("dport = :http"), "dport \":http\": not a port; write :80");
+        assert_eq!(refused("dport = :80x"), "dport \":80x\": not a port; write :80");
+        let unknown = "dport \":nobody-has\": not a port, and no TCP service of /etc/services; write :80";
+        assert_eq!(refused("dport = :nobody-has"), unknown);
         assert!(refused("dst example").contains("write 10.0.0.2"));
         assert!(refused("port 80").contains("\"port\" is no condition; write sport = :80"));
         assert_eq!(refused("( dport 80"), "filter: a ) is missing");

@@ -51,6 +51,16 @@ impl Connection<'_> {
         format!("timer:({name},{},{tries})", duration(left))
     }
 
+    /// What `-m` shows, as far as a stack in userspace has it: memory received into and room for it, room to send, memory held
+    /// beyond what is queued, and what is queued to be sent.
+    pub(crate) fn memory(&self) -> String {
+        let received = self.count("unread_bytes") + self.count("ooo_bytes");
+        let queued = self.count("unacked") + self.count("notsent_bytes");
+        let (rb, tb) = (self.count("rcv_space"), self.count("snd_buf"));
+        let beyond = self.count("memory").saturating_sub(received + queued);
+        format!("skmem:(r{received},rb{rb},t0,tb{tb},f{beyond},w{queued},o0,bl0,d0)")
+    }
+
     /// The line of `-i`, in the order of iproute2.
     pub(crate) fn info(&self) -> String {
         let mut line = String::new();
@@ -109,13 +119,12 @@ impl Connection<'_> {
         add("app_limited", self.flag("app_limited").then(String::new));
         let busy = self.count("busy_time");
         add("busy:", (busy > 0).then(|| format!("{}ms", busy / 1_000_000)));
+        let share = |key: &str| {
+            let limited = Some(self.count(key)).filter(|time| *time > 0 && busy > 0)?;
+            Some(format!("{}ms({:.1}%)", limited / 1_000_000, 100.0 * limited as f64 / busy as f64))
+        };
         for name in ["rwnd_limited", "sndbuf_limited"] {
-            let limited = Some(self.count(name)).filter(|time| *time > 0 && busy > 0);
-            let share = |time: u64| 100.0 * time as f64 / busy as f64;
-            add(
-                &format!("{name}:"),
-                limited.map(|time| format!("{}ms({:.1}%)", time / 1_000_000, share(time))),
-            );
+            add(&format!("{name}:"), share(name));
         }
         add(
             "unacked:",
@@ -137,6 +146,7 @@ impl Connection<'_> {
         add("snd_wnd:", some("snd_wnd"));
         add("rcv_wnd:", some("rcv_wnd"));
         // What Linux has no name for.
+        add("sched_limited:", share("sched_limited"));
         for (name, key) in
             [("ack_policy:", "ack_policy"), ("rto_response:", "rto_response"), ("blocked:", "blocked")]
         {

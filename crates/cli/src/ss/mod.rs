@@ -12,6 +12,7 @@ use crate::output;
 use line::Connection;
 use serde::Serialize;
 use serde_json::Value;
+use std::net::SocketAddr;
 use summary::Stack;
 
 /// The columns.
@@ -39,9 +40,21 @@ pub(crate) fn run(args: &SsArgs) -> Result<(), Failure> {
     }
     // What is wrong with it is wrong without a stack, too.
     filter::Filter::parse(&filter).map_err(Failure::usage)?;
-    let replies = client::ask(&args.at, &Request::Show { filter })?;
+    let mut replies = client::ask(&args.at, &Request::Show { filter })?;
+    for Reply { listeners, connections, .. } in &mut replies {
+        // A listener at every address listens to both.
+        listeners.retain(|listener| listener.local.ip().is_unspecified() || shows(args, listener.local));
+        connections.retain(|connection| {
+            Connection(connection).text("local").parse().map_or(true, |local| shows(args, local))
+        });
+    }
     let text = if args.json { json(replies) } else { table(args, &replies) };
     output::print(&text)
+}
+
+/// True if `-4` and `-6` permit it.
+const fn shows(args: &SsArgs, local: SocketAddr) -> bool {
+    if local.is_ipv4() { !args.ipv6 } else { !args.ipv4 }
 }
 
 fn print_summaries(args: &SsArgs) -> Result<(), Failure> {
@@ -63,7 +76,10 @@ fn json(replies: Vec<Reply>) -> String {
 }
 
 fn table(args: &SsArgs, replies: &[Reply]) -> String {
-    let mut rows = vec![(HEAD.map(str::to_owned), String::new())];
+    let mut rows = Vec::new();
+    if !args.no_header {
+        rows.push((HEAD.map(str::to_owned), Vec::new()));
+    }
     for Reply { stack, listeners, connections, .. } in replies {
         let process = format!("users:((\"ackline {}\",pid={}))", stack.command, stack.pid);
         for listener in listeners {
@@ -80,13 +96,16 @@ fn table(args: &SsArgs, replies: &[Reply]) -> String {
                 "*:*".to_owned(),
                 process.clone(),
             ];
-            rows.push((cells, String::new()));
+            rows.push((cells, Vec::new()));
         }
         for connection in connections {
             let connection = Connection(connection);
             let mut last = process.clone();
             if args.options && !connection.timer().is_empty() {
                 last = format!("{last} {}", connection.timer());
+            }
+            if args.extended {
+                last = format!("{last} sk:{}", connection.text("id"));
             }
             let unsent = connection.count("unacked") + connection.count("notsent_bytes");
             let cells = [
@@ -97,20 +116,23 @@ fn table(args: &SsArgs, replies: &[Reply]) -> String {
                 connection.text("remote").to_owned(),
                 last,
             ];
-            rows.push((cells, if args.info { connection.info() } else { String::new() }));
+            let memory = args.memory.then(|| connection.memory());
+            let info = args.info.then(|| connection.info());
+            rows.push((cells, memory.into_iter().chain(info).collect()));
         }
     }
     let width = |column: usize| rows.iter().map(|(cells, _)| cells[column].len()).max().unwrap_or(0);
     let widths: [usize; HEAD.len()] = std::array::from_fn(width);
     let mut text = String::new();
-    for (cells, info) in &rows {
+    for (cells, details) in &rows {
         let padded: Vec<String> =
             cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         text += padded.join(" ").trim_end();
-        text.push('\n');
-        if !info.is_empty() {
-            text += &format!("\t {info}\n");
+        if !details.is_empty() {
+            text += if args.oneline { " " } else { "\n\t " };
+            text += &details.join(" ");
         }
+        text.push('\n');
     }
     text
 }

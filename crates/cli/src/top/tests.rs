@@ -216,11 +216,11 @@ fn keys_sort_reverse_and_freeze() {
 #[test]
 fn a_filter_is_typed_and_what_is_wrong_with_it_said() {
     let mut app = app();
-    press(&mut app, "fdport = :http\n");
+    press(&mut app, "fdport = :80x\n");
     let last = screen(&mut app, 80, 6).pop().expect("a line");
-    assert_eq!(last, "filter: dport = :http_  dport \":http\": not a port; write :80");
+    assert_eq!(last, "filter: dport = :80x_  dport \":80x\": not a port; write :80");
     assert_eq!(app.question().filter, [] as [&str; 0]);
-    press(&mut app, "\u{8}\u{8}\u{8}\u{8}80\n");
+    press(&mut app, "\u{8}\u{8}\u{8}80\n");
     assert_eq!(app.question().filter, ["dport", "=", ":80"]);
     assert!(app.hurries && app.note().ends_with("; dport = :80"));
     press(&mut app, "d0.5\n");

@@ -6,7 +6,8 @@ use crate::usage::refused;
 use ackline::runtime::testing::has_programs;
 use rustix::process::Signal;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -71,10 +72,21 @@ fn ss_agrees_with_the_kernel_and_set_changes_a_live_connection() {
             assert!((0.001..500.0).contains(&least) && field(ours, "rtt") < 500.0, "{theirs}\n{ours}");
         }
 
+        // As people type it.
+        let all = said(&[&["ss", "-tanpHO", "-4", "-iem"], &at[..], &["state", "big"]].concat());
+        let [ours_alone] = all.lines().collect::<Vec<_>>()[..] else { panic!("one line: {all}") };
+        for part in ["ESTAB ", " sk:", " skmem:(r", " cubic ", " bytes_received:1000000"] {
+            assert!(ours_alone.contains(part), "{part}: {all}");
+        }
+        assert_eq!(said(&[&["ss", "-tanH6"], &at[..]].concat()), "");
+
         let filtered = |filter: &[&str]| said(&[&["ss", "-n"], &at[..], filter].concat()).lines().count() - 1;
         assert_eq!(filtered(&["sport", "=", ":5001"]), 1);
         assert_eq!(filtered(&["state", "established", "dst", "198.18.0.0/24"]), 1);
         assert_eq!(filtered(&["dport", "=", ":5001"]), 0);
+        assert_eq!(filtered(&["dst", "0.0.0.0/0"]), 1);
+        assert_eq!(filtered(&["dst", "::/0"]), 0);
+        assert_eq!(filtered(&["state", "bucket"]), 0);
         assert_eq!(filtered(&["state", "syn-sent"]), 0);
         let json: serde_json::Value =
             serde_json::from_str(&said(&[&["ss", "-j"], &at[..]].concat())).expect("JSON");
@@ -297,10 +309,113 @@ fn the_leftover_of_a_killed_process_is_removed_by_the_next() {
 }
 
 #[test]
+fn a_path_that_cannot_be_a_sockets_ends_the_command_in_good_order() {
+    with_tun("control::a_path_that_cannot_be_a_sockets_ends_the_command_in_good_order", || {
+        let (directory, path) = scratch("file");
+        std::fs::write(&path, "mine").expect("written");
+        let inside = path.join("c.sock");
+        let long = directory.path().join("x".repeat(150));
+        for (at, why) in [
+            (text(&path), "a file that is no socket is there"),
+            (text(&inside), "not a directory"),
+            (text(&long), "a socket's path has at most"),
+            ("/nowhere/c.sock", "no such file or directory"),
+            ("/", "not the path of a file"),
+        ] {
+            let ended = run(&["recv", "-l", ":5001", "--control", at]);
+            assert_eq!(ended.status, Some(5), "{at}: {ended:?}");
+            let complaint = ended.complaint();
+            assert!(
+                complaint.starts_with(&format!("ackline: cannot listen at --control {at}: {why}")),
+                "{complaint}"
+            );
+        }
+        assert_eq!(std::fs::read(&path).expect("still there"), b"mine");
+        assert_eq!(names(directory.path()), ["file"]);
+    });
+}
+
+/// Another user has made the directory of this one's sockets, and a socket that would lie: nobody asks it.
+#[test]
+fn a_directory_that_somebody_else_prepared_is_not_asked() {
+    let (directory, _) = scratch("unused");
+    let folder = directory.path().join("ackline");
+    let ask = |arguments: &[&str]| {
+        Running::start(ackline(arguments).env("XDG_RUNTIME_DIR", directory.path())).end()
+    };
+    let asks = || {
+        for arguments in [
+            &["ss"][..],
+            &["ss", "-s"],
+            &["set", "cc=reno", "--all"],
+            &["nstat", "-as"],
+            &["top", "-b", "-n", "1"],
+        ] {
+            let ended = ask(arguments);
+            assert_eq!(ended.status, Some(5), "{arguments:?}: {ended:?}");
+            let complaint = ended.complaint();
+            assert!(complaint.contains("not a directory of this user alone (mode 0700)"), "{complaint}");
+        }
+    };
+    // Open to others.
+    std::fs::create_dir(&folder).expect("made");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).expect("ours");
+    let lure = folder.join("1-recv.sock");
+    let listener = UnixListener::bind(&lure).expect("a socket");
+    listener.set_nonblocking(true).expect("an option");
+    let leftover = folder.join("2-recv.sock");
+    drop(UnixListener::bind(&leftover).expect("a socket"));
+    asks();
+    // Another user's.
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).expect("ours");
+    if std::os::unix::fs::chown(&folder, Some(65_534), None).is_ok() {
+        asks();
+    }
+    // A link to one that would do.
+    let own = directory.path().join("own");
+    std::fs::rename(&folder, &own).expect("ours");
+    let _ = std::os::unix::fs::chown(&own, Some(rustix::process::getuid().as_raw()), None);
+    std::os::unix::fs::symlink(&own, &folder).expect("made");
+    asks();
+    assert!(listener.accept().is_err(), "it was not asked");
+    assert_eq!(names(&own), ["1-recv.sock", "2-recv.sock"], "what is not theirs stays");
+    // Their own, and nobody else's: the leftover goes, and who listens is asked.
+    std::fs::remove_file(&folder).expect("ours");
+    std::fs::rename(&own, &folder).expect("ours");
+    drop(listener);
+    assert_eq!(ask(&["ss"]).status, Some(0));
+    assert_eq!(names(&folder), [] as [&str; 0]);
+}
+
+#[test]
+fn whoever_answers_without_end_is_left() {
+    let (_directory, socket) = scratch("c.sock");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.expect("a client");
+            BufReader::new(&stream).read_line(&mut String::new()).expect("a request");
+            // No line's end, and lines without end, until the client goes.
+            let text =
+                if number % 2 == 0 { "x".repeat(65_536) } else { "{\"connection\":{}}\n".repeat(4_096) };
+            while stream.write_all(text.as_bytes()).is_ok() {}
+        }
+    });
+    let at = ["--control", text(&socket), "--max-answer", "8M"];
+    for why in ["a line of its answer is longer than 1 MiB", "its answer is longer than --max-answer"] {
+        let complaint = refused(&[&["ss"], &at[..]].concat(), 5);
+        assert!(complaint.contains(why), "{complaint}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named_without_a_stack() {
     let cases: [(&[&str], &str); 5] = [
-        (&["ss", "state", "open"], "state \"open\": no such state; write all, connected"),
-        (&["ss", "dport", "=", ":http"], "dport \":http\": not a port; write :80"),
+        (
+            &["ss", "state", "open"],
+            "state \"open\": no such state; write all, connected, synchronized, bucket, big",
+        ),
+        (&["ss", "dport", "=", ":80x"], "dport \":80x\": not a port; write :80"),
         (&["set", "cc=cubik", "--all"], "did you mean \"cubic\"?"),
         (&["set", "cc=reno"], "no filter; write one, such as dst 10.0.0.2, or --all"),
         (&["set", "mss=1", "--all"], "mss"),
@@ -309,6 +424,10 @@ fn what_is_wrong_is_named_without_a_stack() {
         let complaint = refused(args, 2);
         assert!(complaint.contains(expected), "{args:?}: {complaint}");
     }
-    let complaint = refused(&["ss", "--control", "/proc/none/c.sock"], 5);
-    assert!(complaint.contains("cannot ask the stack at /proc/none/c.sock: "), "{complaint}");
+    for command in [&["ss"][..], &["top", "-b"], &["nstat"], &["set", "cc=reno", "--all"]] {
+        let complaint = refused(&[command, &["--control", "/proc/none/c.sock"]].concat(), 5);
+        assert!(complaint.contains("cannot ask the stack at /proc/none/c.sock: "), "{complaint}");
+    }
+    let complaint = refused(&["top", "-b", "--pid", "1"], 2);
+    assert!(complaint.contains("--pid 1: no stack of this process"), "{complaint}");
 }

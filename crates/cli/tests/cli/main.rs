@@ -27,6 +27,7 @@ mod reproduce;
 mod resources;
 mod send;
 mod sim;
+mod terminal;
 mod top;
 mod trace;
 mod usage;
