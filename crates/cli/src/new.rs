@@ -75,8 +75,43 @@ pub(crate) fn run(args: &NewArgs, registry: &Registry) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Words of Rust (The Rust Reference, "Keywords"), with those that are reserved. None can be the name of a crate.
+const KEYWORDS: [&str; 51] = [
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
+    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
+    "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual",
+    "where", "while", "yield",
+];
+
+/// Crates that the new one depends on or that come with Rust, and folders that Cargo makes beside a program: a crate with such a name does
+/// not compile.
+const TAKEN: [&str; 11] = [
+    "ackline",
+    "ackline-cli",
+    "alloc",
+    "build",
+    "core",
+    "deps",
+    "examples",
+    "incremental",
+    "proc-macro",
+    "std",
+    "test",
+];
+
 /// A name that policy, crate and folder can have.
 fn check_name(name: &str) -> Result<(), Failure> {
+    if KEYWORDS.contains(&name) {
+        return Err(Failure::usage(format!(
+            "{name:?} is a keyword of Rust and cannot be the name of a crate; choose another one, such as my-{name}"
+        )));
+    }
+    if TAKEN.contains(&name) {
+        return Err(Failure::usage(format!(
+            "{name:?} is the name of another crate or of a folder of Cargo's; choose another one, such as my-{name}"
+        )));
+    }
     let mut letters = name.chars();
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if letters.next().is_some_and(|c| c.is_ascii_lowercase()) && letters.all(fits) && !name.ends_with('-') {

@@ -17,6 +17,8 @@ between = ['inside', 'outside']
 
 /// The way out and the way back.
 pub(super) fn links(args: &PathArgs) -> Result<[LinkSpec; 2], Failure> {
+    once("--up", &args.up)?;
+    once("--down", &args.down)?;
     let mut scenario = Scenario::parse(BASE, "path").map_err(|error| Failure::usage(error.to_string()))?;
     for (option, setting) in settings(args) {
         scenario = scenario
@@ -25,6 +27,15 @@ pub(super) fn links(args: &PathArgs) -> Result<[LinkSpec; 2], Failure> {
     }
     let links: Vec<LinkSpec> = scenario.links().into_iter().map(|(_, link)| link).collect();
     links.try_into().map_err(|_| Failure::usage("a path has two directions"))
+}
+
+/// Fails if two settings of an option have the same key: the first would not count.
+fn once(option: &str, settings: &[String]) -> Result<(), Failure> {
+    let keys = || settings.iter().map(|setting| setting.split('=').next().unwrap_or(setting).trim());
+    match keys().enumerate().find(|(place, key)| keys().take(*place).any(|before| before == *key)) {
+        Some((_, key)) => Err(Failure::usage(format!("{option}: {key} is given twice; leave one out"))),
+        None => Ok(()),
+    }
 }
 
 /// Each option as it was given, and what it sets in the link: `rate=5mbit`, `back.rate=5mbit`.

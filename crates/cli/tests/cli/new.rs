@@ -56,6 +56,13 @@ fn what_cannot_be_written_leaves_nothing_behind() {
         (&["cc", "cubic"][..], 2, "\"cubic\" is taken: congestion control (cubic: "),
         (&["ack", "linux"], 2, "(linux-like: "),
         (&["cc", "My_CC"], 2, "use lower-case letters, digits and -, beginning with a letter"),
+        (
+            &["cc", "fn"],
+            2,
+            "\"fn\" is a keyword of Rust and cannot be the name of a crate; choose another one, such as my-fn",
+        ),
+        (&["cc", "async"], 2, "is a keyword of Rust"),
+        (&["cc", "test"], 2, "is the name of another crate or of a folder of Cargo's"),
         (&["cc", "../up"], 2, "is no name for a policy and its crate"),
         (&["cc", "there"], 5, "there exists already"),
         (

@@ -2,6 +2,8 @@
 
 use crate::common::{Running, ackline, run, scratch, text};
 use serde_json::Value;
+use std::fs;
+use std::process::{Command, Stdio};
 
 /// Runs `args`, which are wrong, and returns the complaint.
 pub(crate) fn refused(args: &[&str], status: i32) -> String {
@@ -342,6 +344,46 @@ fn completions_name_the_commands() {
         let script = String::from_utf8(ended.stdout).expect("UTF-8");
         assert!(script.contains("demo") && script.contains("recv"), "{shell}");
     }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").expect("a device of the kernel");
+    for args in [&["--help"][..], &["--version"], &["ss", "--help"], &["list"], &["completions", "bash"]] {
+        let ended = Running::start(ackline(args).stdout(full())).end();
+        assert_eq!(ended.status, Some(5), "{args:?}: {ended:?}");
+        assert_eq!(ended.complaint(), "ackline: cannot write to standard output: no space left on device");
+        // Closed, as a shell does it.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$0\" \"$@\" >&-", env!("CARGO_BIN_EXE_ackline")]).args(args);
+        let ended =
+            Running::start(shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped())).end();
+        assert_eq!(ended.status, Some(5), "{args:?}: {ended:?}");
+        assert_eq!(ended.complaint(), "ackline: cannot write to standard output: bad file descriptor");
+        // That is a choice.
+        let ended = Running::start(ackline(args).stdout(Stdio::null())).end();
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn a_port_at_which_nobody_answers_is_refused() {
+    for args in [
+        &["proxy", "--dns", "192.0.2.53:0", "--tun", "ack0"][..],
+        &["proxy", "--dns", "tcp://[2001:db8::53]:0", "--tun", "ack0"],
+        &["emulate", "--resolver", "192.0.2.53:0", "--", "true"],
+    ] {
+        let complaint = refused(args, 2);
+        assert!(complaint.contains("nobody answers on port 0; leave the port out for 53"), "{complaint}");
+    }
+}
+
+#[test]
+fn a_key_of_a_path_is_given_once() {
+    let complaint = refused(&["emulate", "--up", "rate=1mbit", "--up", "rate=2mbit", "--", "true"], 2);
+    assert_eq!(complaint.trim_end(), "ackline: --up: rate is given twice; leave one out");
+    let complaint = refused(&["emulate", "--down", "delay=1ms", "--down", "delay=1ms", "--", "true"], 2);
+    assert_eq!(complaint.trim_end(), "ackline: --down: delay is given twice; leave one out");
 }
 
 #[test]

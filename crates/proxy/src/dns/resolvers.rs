@@ -71,7 +71,11 @@ fn socket_address(text: &str) -> Result<Option<SocketAddr>, String> {
             None => (text, DNS),
         },
     };
-    Ok(ip_address(place)?.map(|(ip, zone)| with_zone(ip, zone, port)).filter(|address| address.port() != 0))
+    let found = ip_address(place)?;
+    if found.is_some() && port == 0 {
+        return Err("nobody answers on port 0; leave the port out for 53".to_owned());
+    }
+    Ok(found.map(|(ip, zone)| with_zone(ip, zone, port)))
 }
 
 /// An address, and the number of its zone.
@@ -195,7 +199,7 @@ mod tests {
         }
         for (text, error) in [
             ("one.test", "not an address"),
-            ("192.0.2.53:0", "not an address"),
+            ("192.0.2.53:0", "nobody answers on port 0"),
             ("192.0.2.53:x", "not an address"),
             ("[2001:db8::53", "not an address"),
             ("tls://192.0.2.53", "no way to ask"),
