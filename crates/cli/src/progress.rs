@@ -11,6 +11,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// Before the first byte.
+const WAITING: &str = "{msg}: no data yet";
+/// Of a transfer whose size is known.
+const WITH_END: &str =
+    "{msg} {bar:30} {percent:>3}% {binary_bytes} of {binary_total_bytes}, {rate}, {eta} left";
+const WITHOUT_END: &str = "{msg} {spinner} {binary_bytes} in {elapsed}, {rate}";
+
+/// The look of a bar.
+fn style(template: &str) -> ProgressStyle {
+    let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
+        // If the bar cannot be drawn there is nobody to tell.
+        let _ = text.write_str(&output::bit_rate(state.per_sec() * 8.0));
+    };
+    // The templates are constants; if one were wrong the default style would do.
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.progress_chars("=> ").with_key("rate", rate)
+}
+
 /// Counts the bytes of one or several transfers. Threads may add to it at the same time.
 pub(crate) struct Progress {
     bytes: Arc<AtomicU64>,
@@ -23,25 +41,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// `total`: the size, if it is known; then there is an ETA.
+    /// `total`: the size, if it is known; then there is an ETA once data flow.
     pub(crate) fn new(label: &str, total: Option<u64>, output: OutputArgs) -> Self {
         let drawn = !output.quiet && std::io::stderr().is_terminal();
         let target = if drawn { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(total, target);
-        let template = match total {
-            Some(_) => {
-                "{msg} {bar:30} {percent:>3}% {binary_bytes} of {binary_total_bytes}, {rate}, {eta} left"
-            }
-            None => "{msg} {spinner} {binary_bytes} in {elapsed}, {rate}",
-        };
-        // The templates are constants; if one were wrong the default style would do.
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
-                // If the bar cannot be drawn there is nobody to tell.
-                let _ = text.write_str(&output::bit_rate(state.per_sec() * 8.0));
-            };
-            bar.set_style(style.progress_chars("=> ").with_key("rate", rate));
-        }
+        bar.set_style(style(WAITING));
         bar.set_message(output::harmless(label).into_owned());
         Self::counting_on(bar, None)
     }
@@ -67,6 +72,12 @@ impl Progress {
         }
         self.changed.store(timer::now().as_nanos(), Ordering::Relaxed);
         if !self.bar.is_hidden() {
+            if self.bar.position() == 0 {
+                // Nothing can be said of rate and end before.
+                self.bar.set_style(style(if self.bar.length().is_some() { WITH_END } else { WITHOUT_END }));
+                self.bar.reset_elapsed();
+                self.bar.reset_eta();
+            }
             self.bar.inc(bytes);
         }
     }

@@ -1,5 +1,6 @@
 //! `ackline send`: a file or standard input to a TCP receiver.
 
+mod beyond;
 mod exchange;
 
 use crate::args::SendArgs;
@@ -20,9 +21,11 @@ use ackline::Registry;
 use ackline::runtime::stream::WriteHalf;
 use ackline::runtime::{Device as _, Info, Stack, TcpStream, timer};
 use ackline_lab::wrap;
+use beyond::Beyond;
 use exchange::{Answer, Trouble, exchange};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -175,8 +178,13 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
                 connections.keep_alive = converses.then_some(tunnel::PROBES);
             })?;
             let watchers = recording.watch(&stack, &settings)?;
+            let beyond = Beyond::of(&tunnel, &targets);
+            if let Some(warning) = beyond.as_ref().and_then(Beyond::warning) {
+                tell(args, &tally.acknowledged, &warning);
+            }
+            let targets = (&targets[..], beyond.as_ref());
             let outcome = tokio::select! {
-                sent = transfer(&stack, args, &targets, (source, answer), &tally, &mut signals, &mut facts) => {
+                sent = transfer(&stack, args, targets, (source, answer), &tally, &mut signals, &mut facts) => {
                     sent.map_err(|failure| args.tunnel.blame(&stack, failure))
                 }
                 never = tunnel.watch(&stack, |line| tell(args, &tally.acknowledged, line)) => match never {},
@@ -280,7 +288,7 @@ enum Early {
 async fn transfer(
     stack: &Stack,
     args: &SendArgs,
-    targets: &[SocketAddr],
+    (targets, beyond): (&[SocketAddr], Option<&Beyond>),
     (source, answer): (Source, Answer),
     tally: &Tally,
     signals: &mut Signals,
@@ -290,6 +298,7 @@ async fn transfer(
     let limit = args.timeout.unwrap_or_default();
     let mut stream = tokio::select! {
         connected = connect(stack, args, targets) => connected?,
+        never = doubt(args, beyond, &tally.acknowledged) => match never {},
         () = tally.acknowledged.stalled(args.timeout) => {
             let limit = limit.as_secs_f64();
             return Err(Failure::new(Exit::Network, format!("cannot reach {}: no answer for {limit} s", args.to)));
@@ -330,6 +339,15 @@ async fn transfer(
             Err(signal.failure(&format!("stopped {}; the connection was reset", peer::after(far, total))))
         }
     }
+}
+
+/// Says once what may be wrong with the way to a peer that does not answer.
+async fn doubt(args: &SendArgs, beyond: Option<&Beyond>, progress: &Progress) -> Infallible {
+    tokio::time::sleep(beyond::DOUBT).await;
+    if let Some(doubt) = beyond.and_then(Beyond::doubt) {
+        tell(args, progress, &doubt);
+    }
+    std::future::pending().await
 }
 
 /// The first of the addresses that accepts; if none does, why the first one did not.

@@ -126,6 +126,14 @@ impl Tunnel {
         }
     }
 
+    /// The addresses at which the stack reaches this machine's kernel: behind a TUN device.
+    pub(crate) fn kernel_ends(&self) -> Vec<IpAddr> {
+        match &self.device {
+            Kind::Tun(tun) => tun.kernel_ends(),
+            Kind::Ethernet(_) | Kind::Raw(_) => Vec::new(),
+        }
+    }
+
     /// The device in a few words, such as `TUN ack0`.
     pub(crate) fn name(&self) -> String {
         match &self.device {

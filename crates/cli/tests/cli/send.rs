@@ -465,3 +465,45 @@ fn a_signal_before_there_is_a_connection_resets_none() {
         assert_eq!(ended.complaint(), "ackline: SIGINT: stopped before there was a connection");
     });
 }
+
+/// Behind the default TUN device the kernel forwards nothing, unless it is told to.
+#[test]
+fn a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once() {
+    with_tun("send::a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once", || {
+        let forward = "/proc/sys/net/ipv4/ip_forward";
+        let set = |value: &str| std::fs::write(forward, value).is_ok();
+        if !set("0") {
+            return skip(
+                "send::a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once",
+                &"no right to set it",
+            );
+        }
+        let to = |host: &str, more: &[&str]| {
+            let destination = format!("{host}:5001");
+            run(&[&["send", "/dev/null", &destination, "--timeout", "4"], more].concat())
+        };
+        let closed = to("203.0.113.7", &[]);
+        assert_eq!(closed.status, Some(4), "{closed:?}");
+        let why = "packets to 203.0.113.7 leave by TUN ack0, and this machine's kernel does not forward them";
+        assert!(
+            closed.stderr.contains(why) && closed.stderr.contains("net.ipv4.ip_forward is 0"),
+            "{closed:?}"
+        );
+        assert!(!to("203.0.113.7", &["-q"]).stderr.contains("forward"), "-q leaves errors alone");
+        // The kernel itself answers.
+        let here = to("198.18.0.1", &[]);
+        assert!(here.complaint().contains("refused") && !here.stderr.contains("forward"), "{here:?}");
+        assert!(set("1"), "as before");
+        // Nobody says that there is no way on.
+        let route = ["route", "add", "blackhole", "203.0.113.0/24"];
+        if !Command::new("ip").args(route).status().is_ok_and(|status| status.success()) {
+            return skip(
+                "send::a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once",
+                &"no iproute2",
+            );
+        }
+        let open = to("203.0.113.7", &[]);
+        assert!(open.stderr.contains("answers to 198.18.0.2 come back only if"), "{open:?}");
+        assert!(!open.stderr.contains("does not forward"), "{open:?}");
+    });
+}
