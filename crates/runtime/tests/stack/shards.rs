@@ -10,7 +10,7 @@ use ackline_tcp_core::{ConnId, FourTuple, Instant, ListenOn, Target};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::num::NonZeroU16;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -490,4 +490,33 @@ async fn limits_are_the_hosts() {
     let each: Vec<_> = near.shard_stats().iter().map(|shard| shard.connections).collect();
     assert_eq!(each.iter().sum::<usize>(), 40, "{each:?}");
     assert!(near.shard_stats().iter().all(|shard| shard.max_memory == Some(1 << 30)));
+}
+
+/// Two shards, one with a thread of its own, and many flows that never stop, each where its shard runs.
+#[tokio::test]
+async fn every_flow_of_every_shard_moves() {
+    const FLOWS: usize = 300;
+    const SHARE: usize = 64 << 10;
+    let (near, far, _) = hosts(2, |builder| builder);
+    let listener = far.listen(ListenOn::Port(PORT)).expect("free");
+    let mut flows = vec![];
+    for _ in 0..FLOWS {
+        let (opened, accepted) = tokio::join!(near.connect((FAR, PORT)), listener.accept());
+        flows.push((opened.expect("connected"), accepted.expect("accepted").0));
+    }
+    let sent: Arc<Vec<AtomicUsize>> = Arc::new((0..FLOWS).map(|_| AtomicUsize::new(0)).collect());
+    for (flow, (mut near, mut far)) in flows.into_iter().enumerate() {
+        let sent = sent.clone();
+        near.runtime().clone().spawn(async move {
+            while let Ok(written) = near.write(&[7; SHARE]).await {
+                sent[flow].fetch_add(written, Ordering::Relaxed);
+            }
+        });
+        tokio::spawn(async move { tokio::io::copy(&mut far, &mut tokio::io::sink()).await });
+    }
+    let shares = || sent.iter().map(|sent| sent.load(Ordering::Relaxed) / SHARE);
+    let all = 8 * FLOWS;
+    until(|| shares().sum::<usize>() >= all).await;
+    let without = shares().filter(|shares| *shares == 0).count();
+    assert_eq!(without, 0, "of {FLOWS} flows that had {} shares of {SHARE} bytes", shares().sum::<usize>());
 }
