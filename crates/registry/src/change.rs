@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 type Setter = fn(&mut Conn<'_>, Instant, &ConnConfig);
 
 /// The options that can change while a connection lives.
-const LIVE: [(&str, Setter); 13] = [
+const LIVE: [(&str, Setter); 15] = [
     ("cc", |conn, now, to| conn.set_congestion_control(now, &*to.policies.cc)),
     ("ack", |conn, now, to| conn.set_ack_policy(now, &*to.policies.ack)),
     ("rto", |conn, now, to| conn.set_rto_response(now, &*to.policies.rto)),
@@ -23,6 +23,8 @@ const LIVE: [(&str, Setter); 13] = [
     ("cork", |conn, now, to| conn.set_cork(now, to.cork)),
     ("keep_alive", |conn, now, to| conn.set_keep_alive(now, to.keep_alive)),
     ("user_timeout", |conn, now, to| conn.set_user_timeout(now, to.user_timeout)),
+    ("syn_retries", |conn, now, to| conn.set_syn_retries(now, to.syn_retries)),
+    ("fin_wait_2", |conn, now, to| conn.set_fin_wait_2(now, to.fin_wait_2)),
     ("dscp", |conn, now, to| conn.set_dscp(now, to.dscp)),
     ("ttl", |conn, now, to| conn.set_ttl(now, to.ttl)),
 ];

@@ -131,7 +131,7 @@ Examples:
 ///
 /// Prints how many connections were changed. Options are those of ackline list conn that can change in the middle of a
 /// connection: cc, ack, rto, send_buffer, min_send_buffer, notsent_lowat, recv_buffer, nagle, cork, keep_alive, user_timeout,
-/// dscp, ttl.
+/// syn_retries, fin_wait_2, dscp, ttl.
 #[derive(Args)]
 #[command(after_long_help = SET_EXAMPLES)]
 pub(crate) struct SetArgs {

@@ -205,7 +205,7 @@ impl Connection {
         }
         self.change_state(ctx, Input::AckOfFin);
         match (before, self.state) {
-            (State::FinWait1, State::FinWait2) => self.arm_fin_wait_2(ctx),
+            (State::FinWait1, State::FinWait2) => self.arm_fin_wait_2(ctx.now),
             (State::Closing, State::TimeWait) => self.enter_time_wait(ctx),
             _ => {}
         }

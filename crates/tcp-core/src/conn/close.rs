@@ -53,9 +53,9 @@ impl Connection {
     }
 
     /// An orphan in FIN-WAIT-2 is not kept forever.
-    pub(super) fn arm_fin_wait_2(&mut self, ctx: &Ctx<'_>) {
+    pub(super) fn arm_fin_wait_2(&mut self, now: Instant) {
         if self.released && self.state == State::FinWait2 {
-            self.wait_until = ctx.now + self.config.fin_wait_2;
+            self.wait_until = now + self.config.fin_wait_2;
         }
     }
 
@@ -128,6 +128,6 @@ impl Connection {
         }
         self.shutdown(ctx);
         self.snd.shrink();
-        self.arm_fin_wait_2(ctx);
+        self.arm_fin_wait_2(ctx.now);
     }
 }

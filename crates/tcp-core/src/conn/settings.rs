@@ -8,7 +8,7 @@ use crate::ctx::Ctx;
 use crate::events::TraceEvent;
 use crate::policy::{NewAckPolicy, NewCongestionControl, NewRtoResponse};
 use crate::rcv::syn_window;
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use alloc::sync::Arc;
 
 /// Clamps a buffer limit to its valid range.
@@ -60,6 +60,21 @@ impl Connection {
     pub(crate) fn set_user_timeout(&mut self, limit: Option<Duration>) {
         if limit != self.config.user_timeout {
             Arc::make_mut(&mut self.config).user_timeout = limit;
+        }
+    }
+
+    /// `TCP_LINGER2`. If FIN-WAIT-2 has begun, its time begins anew.
+    pub(crate) fn set_fin_wait_2(&mut self, now: Instant, time: Duration) {
+        if time != self.config.fin_wait_2 {
+            Arc::make_mut(&mut self.config).fin_wait_2 = time;
+            self.arm_fin_wait_2(now);
+        }
+    }
+
+    /// `TCP_SYNCNT`: counts when the SYN's timer expires next.
+    pub(crate) fn set_syn_retries(&mut self, retries: u8) {
+        if retries != self.config.syn_retries {
+            Arc::make_mut(&mut self.config).syn_retries = retries;
         }
     }
 

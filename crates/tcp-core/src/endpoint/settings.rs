@@ -39,6 +39,16 @@ impl Conn<'_> {
         self.act(now, |conn, _| conn.set_user_timeout(limit));
     }
 
+    /// How long FIN-WAIT-2 lasts after the application has released the connection. If it has begun, its time begins anew.
+    pub fn set_fin_wait_2(&mut self, now: Instant, time: Duration) {
+        self.act(now, |conn, _| conn.set_fin_wait_2(now, time));
+    }
+
+    /// Retransmissions of the SYN before giving up; counts when its timer expires next.
+    pub fn set_syn_retries(&mut self, now: Instant, retries: u8) {
+        self.act(now, |conn, _| conn.set_syn_retries(retries));
+    }
+
     /// Sets the hop limit of packets from now on; `None`: the endpoint's.
     pub fn set_ttl(&mut self, now: Instant, ttl: Option<u8>) {
         self.act(now, |conn, _| conn.set_ttl(ttl));

@@ -285,3 +285,28 @@ fn settings_are_shared_until_they_differ() {
     bench.conn.set_cork(true);
     assert!(!same(&bench));
 }
+
+/// `TCP_LINGER2` and `TCP_SYNCNT`.
+#[test]
+fn the_time_of_fin_wait_2_and_the_number_of_syns_can_change() {
+    let mut bench = Bench::in_state(State::FinWait1);
+    let start = bench.now;
+    bench.conn.set_fin_wait_2(bench.now, Duration::from_secs(5));
+    bench.conn.release(ctx!(bench));
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 2, &[]));
+    let ends = |bench: &Bench| bench.conn.wait_until.since(start).as_millis();
+    assert_eq!(ends(&bench), 5_000);
+    bench.now += Duration::from_secs(3);
+    bench.conn.set_fin_wait_2(bench.now, Duration::from_secs(20));
+    assert_eq!(ends(&bench), 23_000, "begun anew");
+
+    let mut bench = Bench::in_state(State::SynSent);
+    bench.conn.set_syn_retries(1);
+    let mut syns = 1;
+    while bench.conn.state() == State::SynSent {
+        bench.now = bench.conn.next_deadline().unwrap().0;
+        bench.conn.on_timeout(ctx!(bench));
+        syns += bench.drain().len();
+    }
+    assert_eq!((syns, bench.conn.error()), (2, Some(crate::error::ConnError::TimedOut)));
+}
