@@ -359,6 +359,11 @@ pub struct ConnConfig {
     pub max_undecided_rtos: u32,
     /// Data in the SYN (RFC 7413; Linux: `tcp_fastopen`).
     pub fast_open: FastOpen,
+    /// Fast open with cookies, which show a server that the client's address is not forged. Without them connects send data with
+    /// every SYN, without an option, and listeners accept what a SYN brings from anybody: only for networks in which nobody can
+    /// forge addresses, since an answer may be many times as long as the request (RFC 7413, section 5.2; Linux:
+    /// `TCP_FASTOPEN_NO_COOKIE`).
+    pub fast_open_cookies: bool,
     /// SYN retransmissions before giving up (Linux: 6).
     pub syn_retries: u8,
     /// SYN-ACK retransmissions before giving up (Linux: 5). After a simultaneous open it is
@@ -437,6 +442,7 @@ impl Default for ConnConfig {
             max_rto: Duration::from_secs(120),
             max_undecided_rtos: 3,
             fast_open: FastOpen::default(),
+            fast_open_cookies: true,
             syn_retries: 6,
             syn_ack_retries: 5,
             user_timeout: Some(Duration::from_secs(15 * 60)),

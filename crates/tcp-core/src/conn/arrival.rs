@@ -34,6 +34,8 @@ pub(crate) enum Disposition {
     FastOpen {
         /// Nobody answered the SYN with the option.
         dropped: bool,
+        /// That, alone, asked for a cookie: in the experimental option, or not.
+        asked: Option<bool>,
     },
 }
 

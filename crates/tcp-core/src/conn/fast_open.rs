@@ -17,7 +17,7 @@
 //! peer has no use for data before it. Its ECN setup is declined, because what the SYN-ACK that arrives will say of it is
 //! not known when the first data leaves.
 
-use super::syns::Syns;
+use super::syns::{Syns, default_mss};
 use super::{Connection, Notices, header_len};
 use crate::State;
 use crate::config::EndpointConfig;
@@ -33,7 +33,9 @@ use crate::wire::{FastOpenCookie, IpInfo, OptionLayout, TcpSegment};
 pub(super) struct FastOpen {
     /// The option of our first SYN or SYN-ACK.
     option: Option<FastOpenCookie>,
-    /// MSS of the peer according to the connection that got the cookie; 0: no data goes with the SYN.
+    /// Our first SYN may carry data without the option.
+    bare: bool,
+    /// MSS of the peer according to its last SYN-ACK; 0: no data goes with the SYN.
     mss: u16,
     /// Bytes of data that our SYN carried.
     pub(super) sent: u16,
@@ -65,15 +67,23 @@ impl FastOpen {
         }
     }
 
-    /// Our first SYN or SYN-ACK has a fast open option.
+    /// Our first SYN or SYN-ACK has a fast open option, or may have data without.
     pub(super) const fn is_tried(&self) -> bool {
-        self.option.is_some()
+        self.option.is_some() || self.bare
     }
 
-    /// True if `syn_ack` does not answer the SYN that had the option; `None` if none had one. A SYN-ACK with a cookie, or of
-    /// data, does.
+    /// How our SYN, the only one, asked for a cookie, if it did: in the experimental option, or not.
+    pub(super) fn asked(&self, syns: &Syns) -> Option<bool> {
+        let request = self.option.filter(|option| option.is_request() && syns.transmissions == 1);
+        request.map(|option| option.is_experimental())
+    }
+
+    /// True if `syn_ack` does not answer the SYN that had the option, or data; `None` if none had. A SYN-ACK with a cookie, or
+    /// of data, does.
     pub(super) fn was_dropped(&self, syns: &Syns, syn_ack: &TcpSegment<'_>) -> Option<bool> {
-        self.option?;
+        if !self.is_tried() {
+            return None;
+        }
         let answers = syn_ack.fast_open().is_some() || syn_ack.ack != syns.iss + 1;
         Some(syns.expiries > 0 && !answers)
     }
@@ -94,6 +104,14 @@ impl Connection {
         }
     }
 
+    /// An active open sends data with its SYN although it has no cookie, to a peer with this MSS; 0: it is not known.
+    pub(crate) fn send_without_cookie(&mut self, mss: u16) {
+        let mss = if mss == 0 { default_mss(&self.tuple.remote_ip()) } else { mss };
+        if let Some(handshake) = self.handshake.as_deref_mut() {
+            handshake.fast_open = FastOpen { bare: true, mss, ..FastOpen::default() };
+        }
+    }
+
     /// True, once, if it has ended because nobody answered its SYNs, of which the first had a fast open option.
     pub(crate) fn take_unanswered_fast_open(&mut self) -> bool {
         self.state == State::Closed
@@ -103,13 +121,13 @@ impl Connection {
     /// Bytes of what was written that go with the SYN. Only the first one carries data.
     pub(super) fn syn_data(&self, host: &EndpointConfig) -> u32 {
         let Some(handshake) = self.handshake.as_deref() else { return 0 };
-        let FastOpen { option: Some(cookie), mss: mss @ 1.., .. } = handshake.fast_open else { return 0 };
+        let FastOpen { option, mss: mss @ 1.., .. } = handshake.fast_open else { return 0 };
         if handshake.syns.transmissions > 0 {
             return 0;
         }
         let headers = header_len(&self.tuple.remote_ip());
         let path = handshake.path.map_or(u16::MAX, |(mtu, _)| mtu.saturating_sub(headers as u16));
-        let room = self.own_syn(host).room_beside(&cookie, mss.min(path), &self.ts);
+        let room = self.own_syn(host).room_beside(option, mss.min(path), &self.ts);
         self.snd.unsent().min(u32::from(room))
     }
 

@@ -145,6 +145,7 @@ impl Connection {
         }
         handshake.syns.learn(seg);
         let dropped = handshake.fast_open.was_dropped(&handshake.syns, seg);
+        let asked = handshake.fast_open.asked(&handshake.syns);
         self.establish(ctx, host, seg);
         self.change_state(ctx, Input::SynAck);
         if self.shut {
@@ -152,7 +153,7 @@ impl Connection {
         }
         self.rcv.oblige(SendReason::AckByObligation);
         self.take_text(ctx, ip, seg, seg.seq + 1);
-        dropped.map_or(Disposition::Handled, |dropped| Disposition::FastOpen { dropped })
+        dropped.map_or(Disposition::Handled, |dropped| Disposition::FastOpen { dropped, asked })
     }
 
     /// Section 3.10.7.4, for a connection whose SYN is not acknowledged.

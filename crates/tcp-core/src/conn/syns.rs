@@ -39,6 +39,7 @@ impl Offer {
     const SACK: u8 = 4;
     const ECN: u8 = 8;
     const COOKIE: u8 = 16;
+    const EXPERIMENTAL: u8 = 32;
 
     /// The offer of a SYN or SYN-ACK.
     pub(crate) fn of(syn: &TcpSegment<'_>) -> Self {
@@ -72,14 +73,15 @@ impl Offer {
         Self::new(self.mss(), None, false, None, false)
     }
 
-    /// The same, and the SYN-ACK is to bring the peer a fast open cookie.
-    pub(crate) const fn with_cookie(self) -> Self {
-        Self { flags: self.flags | Self::COOKIE, ..self }
+    /// The same, and the SYN-ACK is to bring the peer a fast open cookie, in the experimental option if the SYN had that.
+    pub(crate) const fn with_cookie(self, experimental: bool) -> Self {
+        let flags = if experimental { Self::COOKIE | Self::EXPERIMENTAL } else { Self::COOKIE };
+        Self { flags: self.flags | flags, ..self }
     }
 
-    /// The SYN-ACK is to bring the peer a fast open cookie.
-    pub(crate) const fn gets_cookie(self) -> bool {
-        self.has(Self::COOKIE)
+    /// The SYN-ACK is to bring the peer `cookie`.
+    pub(crate) fn gets_cookie(self, cookie: impl FnOnce() -> FastOpenCookie) -> Option<FastOpenCookie> {
+        self.has(Self::COOKIE).then(|| cookie().experimental(self.has(Self::EXPERIMENTAL)))
     }
 
     /// The same without ECN setup.
@@ -89,7 +91,7 @@ impl Offer {
 
     /// The same without what `again`, the offer of the repeated SYN, no longer has.
     const fn only_with(self, again: Self) -> Self {
-        Self { flags: self.flags & (again.flags | Self::COOKIE), ..self }
+        Self { flags: self.flags & (again.flags | Self::COOKIE | Self::EXPERIMENTAL), ..self }
     }
 
     const fn has(self, flag: u8) -> bool {
@@ -256,10 +258,16 @@ impl<'a> OwnSyn<'a> {
         self.config.mss.map_or(fits, |mss| mss.max(MIN_MSS).min(fits))
     }
 
-    /// Bytes of data that a SYN may carry beside a fast open option with this cookie, to a peer that accepts segments of
-    /// `mss` bytes, options included (RFC 7413, section 4.2.1).
-    pub(crate) fn room_beside(&self, cookie: &FastOpenCookie, mss: u16, clock: &TimestampClock) -> u16 {
-        let options = self.options(Instant::ZERO, clock, None).encoded_len() + cookie.padded_len();
+    /// Bytes of data that a SYN may carry beside a fast open option with this cookie, if there is one, to a peer that accepts
+    /// segments of `mss` bytes, options included (RFC 7413, section 4.2.1).
+    pub(crate) fn room_beside(
+        &self,
+        cookie: Option<FastOpenCookie>,
+        mss: u16,
+        clock: &TimestampClock,
+    ) -> u16 {
+        let cookie = cookie.map_or(0, |cookie| cookie.padded_len());
+        let options = self.options(Instant::ZERO, clock, None).encoded_len() + cookie;
         self.mss().min(mss).saturating_sub(options as u16)
     }
 

@@ -1,7 +1,7 @@
 //! TCP Fast Open of an endpoint (RFC 7413). As a server: which SYNs make a connection at once, and how many such connections
 //! may be pending. As a client: the cookies, and which servers cannot be reached with them.
 
-use super::address_table::{AddressTable, Entry};
+use super::address_table::AddressTable;
 use super::fast_open_cookies::{FastOpenCookies, Validity};
 use super::memory::takes_connection;
 use super::slots::Flags;
@@ -34,8 +34,20 @@ struct Server {
     mss: u16,
     /// SYNs with the option that were dropped one after the other.
     drops: u8,
+    /// The option of RFC 7413 was not answered, so the experimental one is tried; once that was not answered either, the
+    /// first again (Linux, `tcp_rcv_fastopen_synack`).
+    asks: Asks,
     /// SYNs to it have no option until then.
     avoided_until: Instant,
+}
+
+/// The option with which a client asks a server for a cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    Standard,
+    Experimental,
+    /// The standard one again, for good.
+    StandardOnly,
 }
 
 /// A server is remembered for so long after its last answer. It may renew its cookie at any time, so that an old one costs
@@ -46,13 +58,29 @@ const DROPS: u8 = 2;
 /// The time for which it is avoided doubles so often (Linux, `tcp_fastopen_active_should_disable`).
 const MAX_DOUBLINGS: u8 = 6;
 
+/// What the SYN-ACK of a server tells a client with fast open, or that none came.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FastOpenNews {
+    /// Its cookie.
+    pub(super) cookie: Option<FastOpenCookie>,
+    /// It was asked for one, in the experimental option or not, and has given none.
+    pub(super) not_given: Option<bool>,
+    /// Its MSS.
+    pub(super) mss: Option<u16>,
+    /// Nobody answered the SYN with fast open (RFC 7413, section 4.1.3).
+    pub(super) dropped: bool,
+}
+
 /// What a SYN is to a listener with fast open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FastOpenSyn {
     /// The beginning of a handshake.
     Ordinary,
     /// The same, and the SYN-ACK brings a cookie.
-    WithoutCookie,
+    WithoutCookie {
+        /// In the experimental option, as the SYN has it.
+        experimental: bool,
+    },
     /// It makes a connection, whose SYN-ACK brings a cookie if there is one.
     Valid(Option<FastOpenCookie>),
 }
@@ -102,20 +130,28 @@ impl Endpoint {
         tuple: &FourTuple,
         syn: &TcpSegment<'_>,
     ) -> FastOpenSyn {
-        let Some(shown) = syn.fast_open().filter(|_| config.fast_open.serves()) else {
+        if !config.fast_open.serves() {
             return FastOpenSyn::Ordinary;
-        };
-        let counters = &mut self.observe.counters;
-        if shown.is_request() {
-            counters.tcp_fast_open_cookie_reqd += 1;
-            return FastOpenSyn::WithoutCookie;
         }
         let lifetime = self.config.fast_open_key_lifetime;
-        let validity = self.fast_opens.cookies.check(now, lifetime, tuple, &shown);
-        if validity == Validity::Invalid {
-            counters.tcp_fast_open_passive_fail += 1;
-            return FastOpenSyn::WithoutCookie;
-        }
+        let counters = &mut self.observe.counters;
+        let renewed = match syn.fast_open() {
+            // Whoever may leave the cookie out is believed without, or with any (Linux, `TFO_SERVER_COOKIE_NOT_REQD`).
+            shown if !config.fast_open_cookies && (shown.is_some() || !syn.payload.is_empty()) => None,
+            None => return FastOpenSyn::Ordinary,
+            Some(shown) if shown.is_request() => {
+                counters.tcp_fast_open_cookie_reqd += 1;
+                return FastOpenSyn::WithoutCookie { experimental: shown.is_experimental() };
+            }
+            Some(shown) => match self.fast_opens.cookies.check(now, lifetime, tuple, &shown) {
+                Validity::Current => None,
+                Validity::Previous => Some(shown.is_experimental()),
+                Validity::Invalid => {
+                    counters.tcp_fast_open_passive_fail += 1;
+                    return FastOpenSyn::WithoutCookie { experimental: shown.is_experimental() };
+                }
+            },
+        };
         if !self.limits.fast_open.has_room(self.fast_opens.pending as usize) {
             counters.tcp_fast_open_listen_overflow += 1;
             return FastOpenSyn::Ordinary;
@@ -123,7 +159,7 @@ impl Endpoint {
         if syn.flags.contains(TcpFlags::FIN) || !takes_connection(&mut self.observe.budget) {
             return FastOpenSyn::Ordinary;
         }
-        let renewed = (validity == Validity::Previous).then(|| self.fast_opens.cookie(now, lifetime, tuple));
+        let renewed = renewed.map(|form| self.fast_opens.cookie(now, lifetime, tuple).experimental(form));
         counters.tcp_fast_open_passive_alt_key += u64::from(renewed.is_some());
         FastOpenSyn::Valid(renewed)
     }
@@ -158,16 +194,23 @@ impl Endpoint {
     /// An active open uses what is known of its server.
     pub(super) fn expect_fast_open(&mut self, now: Instant, id: ConnId) {
         let Some(conn) = self.slots.conn_mut(id.index) else { return };
-        if self.config.max_fast_open_entries == 0 || !conn.connects_fast() {
+        let cookies = conn.config().fast_open_cookies;
+        if (self.config.max_fast_open_entries == 0 && cookies) || !conn.connects_fast() {
             return;
         }
-        match self.fast_opens.servers.find(now, conn.tuple().remote_ip()) {
-            None => conn.try_fast_open(FastOpenCookie::REQUEST, 0),
-            Some(Entry { value: server, .. }) if server.avoided_until <= now => {
-                conn.try_fast_open(server.cookie, server.mss);
-            }
-            Some(_) => {}
+        let server = self.fast_opens.servers.find(now, conn.tuple().remote_ip()).map(|entry| entry.value);
+        if server.is_some_and(|server| server.avoided_until > now) {
+            return;
         }
+        let mss = server.map_or(0, |server| server.mss);
+        if !cookies {
+            conn.send_without_cookie(mss);
+            return;
+        }
+        let cookie = server.map_or(FastOpenCookie::REQUEST, |server| server.cookie);
+        let asks = server.is_some_and(|server| server.asks == Asks::Experimental);
+        let experimental = cookie.is_experimental() || (cookie.is_request() && asks);
+        conn.try_fast_open(cookie.experimental(experimental), mss);
     }
 
     /// The connection at `index` has ended. If that is because nobody answered its SYNs, the first of which had a fast open
@@ -177,35 +220,38 @@ impl Endpoint {
             && conn.take_unanswered_fast_open()
         {
             let to = conn.tuple().remote_ip();
-            self.learn_fast_open(now, to, None, true);
+            self.learn_fast_open(now, to, &FastOpenNews { dropped: true, ..FastOpenNews::default() });
         }
     }
 
-    /// A server has answered with this cookie and MSS, or without. `dropped`: nobody answered the SYN with a fast open option
-    /// (RFC 7413, section 4.1.3).
-    pub(super) fn learn_fast_open(
-        &mut self,
-        now: Instant,
-        to: IpAddr,
-        news: Option<(FastOpenCookie, Option<u16>)>,
-        dropped: bool,
-    ) {
-        let (servers, counters) = (&mut self.fast_opens.servers, &mut self.observe.counters);
-        let known = servers.find(now, to).map(|entry| entry.value);
-        if known.is_none() && news.is_none() && !dropped {
+    /// A server has answered a SYN with fast open, or has not.
+    pub(super) fn learn_fast_open(&mut self, now: Instant, to: IpAddr, news: &FastOpenNews) {
+        if self.config.max_fast_open_entries == 0 {
             return;
         }
+        let (servers, counters) = (&mut self.fast_opens.servers, &mut self.observe.counters);
+        let known = servers.find(now, to).map(|entry| entry.value);
         let mut server = known.unwrap_or(Server {
             cookie: FastOpenCookie::REQUEST,
             mss: 0,
             drops: 0,
+            asks: Asks::Standard,
             avoided_until: Instant::ZERO,
         });
-        if let Some((cookie, mss)) = news {
+        if let Some(cookie) = news.cookie {
             server.cookie = cookie;
-            server.mss = mss.unwrap_or(0);
+        } else if let Some(experimental) = news.not_given
+            && server.cookie.is_request()
+        {
+            server.asks = match (server.asks, experimental) {
+                (Asks::Standard, false) => Asks::Experimental,
+                (_, true) => Asks::StandardOnly,
+                (asks, false) => asks,
+            };
         }
-        server.drops = if dropped { server.drops.saturating_add(1) } else { 0 };
+        // The MSS may change with the path or the server, whether that gives a cookie again or not.
+        server.mss = news.mss.unwrap_or(server.mss);
+        server.drops = if news.dropped { server.drops.saturating_add(1) } else { 0 };
         if server.drops >= DROPS {
             let doublings = (server.drops - DROPS).min(MAX_DOUBLINGS);
             let timeout = self.config.fast_open_blackhole_timeout;
@@ -220,7 +266,8 @@ impl Endpoint {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Server};
+    use super::Server;
+    use crate::endpoint::address_table::Entry;
 
     #[test]
     fn a_server_takes_at_most_64_bytes() {

@@ -62,14 +62,18 @@ impl FastOpenCookies {
         tuple: &FourTuple,
         shown: &FastOpenCookie,
     ) -> Validity {
-        if *shown == self.make(now, lifetime, tuple) {
+        if shown.as_slice() == self.make(now, lifetime, tuple).as_slice() {
             return Validity::Current;
         }
         let before = match &self.set {
             Some(previous) => previous.as_ref().map(|key| cookie(key, 0, tuple)),
             None => period(now, lifetime).checked_sub(1).map(|period| cookie(&self.current, period, tuple)),
         };
-        if before == Some(*shown) { Validity::Previous } else { Validity::Invalid }
+        if before.is_some_and(|before| before.as_slice() == shown.as_slice()) {
+            Validity::Previous
+        } else {
+            Validity::Invalid
+        }
     }
 }
 

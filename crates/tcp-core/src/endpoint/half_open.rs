@@ -56,8 +56,8 @@ impl Endpoint {
             return self.accept_early(now, number, tuple, (ip, syn), iss, cookie);
         }
         let mut offer = Offer::of(syn);
-        if fast_open == FastOpenSyn::WithoutCookie {
-            offer = offer.with_cookie();
+        if let FastOpenSyn::WithoutCookie { experimental } = fast_open {
+            offer = offer.with_cookie(experimental);
         }
         let half_open = HalfOpen::begun_by(syn, SeqNum(0), offer);
         match self.answer_syn(now, number, tuple, config, half_open, iss_floor) {

@@ -1,5 +1,6 @@
 //! Received packets: to the connection, the listener, or the answer.
 
+use super::fast_open::FastOpenNews;
 use super::slots::Flags;
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
@@ -173,10 +174,11 @@ impl Endpoint {
             Disposition::NewSyn { iss_floor } => {
                 return self.give_to_listener(now, &tuple, ip, segment, Some(iss_floor));
             }
-            Disposition::FastOpen { dropped } => {
+            Disposition::FastOpen { dropped, asked } => {
                 let cookie = segment.fast_open().filter(|cookie| !cookie.is_request());
-                let news = cookie.map(|cookie| (cookie, segment.options.mss));
-                self.learn_fast_open(now, ip.src, news, dropped);
+                let not_given = asked.filter(|_| cookie.is_none());
+                let news = FastOpenNews { cookie, not_given, mss: segment.options.mss, dropped };
+                self.learn_fast_open(now, ip.src, &news);
             }
         }
         Ingested::Conn(id)

@@ -184,8 +184,10 @@ impl SynCache {
         let clock = TimestampClock::new(ts_offset);
         entry.own(host).write(now, SendReason::SynAck, &entry.syns, &clock, &mut header);
         // If it is lost, the option may be the reason.
-        if entry.syns.peer.gets_cookie() && entry.syns.transmissions == 0 {
-            header.layout = OptionLayout::FastOpen(cookie());
+        if entry.syns.transmissions == 0
+            && let Some(cookie) = entry.syns.peer.gets_cookie(cookie)
+        {
+            header.layout = OptionLayout::FastOpen(cookie);
         }
         Some(emit_tcp(&header, [&[], &[]], host.tx_checksum, buf).ok()?.checksum)
     }

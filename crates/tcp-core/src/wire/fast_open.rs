@@ -1,13 +1,16 @@
-//! The cookie of TCP Fast Open (RFC 7413, section 4.1.1).
+//! The cookie of TCP Fast Open (RFC 7413, section 4.1.1), in an option of its own or in the experimental one that came before it
+//! (RFC 6994, with the experiment identifier 0xF989).
 
 use core::fmt;
 
-/// What a fast open option holds: a cookie of 4 to 16 octets, an even number, or nothing, which requests one.
+/// What a fast open option holds: a cookie of 4 to 16 octets, an even number, or nothing, which requests one. Two cookies are
+/// equal if the option is, too; compare [`as_slice`](Self::as_slice) to compare what was issued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FastOpenCookie {
     /// Zero from `len` on.
     octets: [u8; Self::MAX_LEN],
     len: u8,
+    experimental: bool,
 }
 
 impl FastOpenCookie {
@@ -16,7 +19,7 @@ impl FastOpenCookie {
     /// Octets of the shortest cookie.
     pub const MIN_LEN: usize = 4;
     /// No cookie: the client requests one.
-    pub const REQUEST: Self = Self { octets: [0; Self::MAX_LEN], len: 0 };
+    pub const REQUEST: Self = Self { octets: [0; Self::MAX_LEN], len: 0, experimental: false };
 
     /// A cookie, or a request if there are no octets; `None` if the number of octets is not one that RFC 7413 permits.
     #[must_use]
@@ -41,9 +44,26 @@ impl FastOpenCookie {
         self.len == 0
     }
 
+    /// The same in the experimental option, or in that of RFC 7413.
+    #[must_use]
+    pub const fn experimental(self, experimental: bool) -> Self {
+        Self { experimental, ..self }
+    }
+
+    /// True if it stands in the experimental option.
+    #[must_use]
+    pub const fn is_experimental(&self) -> bool {
+        self.experimental
+    }
+
+    /// Octets of the option.
+    pub(super) const fn option_len(&self) -> usize {
+        2 + self.len as usize + if self.experimental { 2 } else { 0 }
+    }
+
     /// Octets of the option, padded to a multiple of four.
     pub(crate) const fn padded_len(&self) -> usize {
-        (2 + self.len as usize).next_multiple_of(4)
+        self.option_len().next_multiple_of(4)
     }
 }
 

@@ -20,6 +20,9 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const FAST_OPEN: u8 = 34;
+const EXPERIMENT: u8 = 254;
+/// The experiment identifier of fast open (RFC 6994; the drafts of RFC 7413).
+const FAST_OPEN_EXID: [u8; 2] = [0xf9, 0x89];
 
 /// The timestamps option (RFC 7323, section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -225,8 +228,8 @@ impl TcpOptions {
     ) -> Result<usize, EmitError> {
         let len = self.emit(out);
         let mut writer = OptionWriter { out, len };
-        let nops = cookie.padded_len() - 2 - cookie.as_slice().len();
-        let fits = (0..nops).all(|_| writer.put([NOP])) && writer.put_data(FAST_OPEN, cookie.as_slice());
+        let nops = cookie.padded_len() - cookie.option_len();
+        let fits = (0..nops).all(|_| writer.put([NOP])) && writer.put_cookie(cookie);
         if fits { Ok(writer.len) } else { Err(EmitError::OptionsTooLong) }
     }
 
@@ -289,7 +292,7 @@ pub enum TcpOption<'a> {
     Sack(SackBlocks),
     /// Kind 8: timestamps.
     Timestamps(Timestamps),
-    /// Kind 34: TCP Fast Open.
+    /// Kind 34, or 254 with the experiment identifier 0xF989: TCP Fast Open.
     FastOpen(FastOpenCookie),
     /// Any other option, including a known kind with a wrong length.
     Unknown {
@@ -326,6 +329,10 @@ impl<'a> TcpOption<'a> {
                 Some(cookie) => Self::FastOpen(cookie),
                 None => Self::Unknown { kind, data },
             },
+            (EXPERIMENT, [0xf9, 0x89, cookie @ ..]) => match FastOpenCookie::new(cookie) {
+                Some(cookie) => Self::FastOpen(cookie.experimental(true)),
+                None => Self::Unknown { kind, data },
+            },
             _ => Self::Unknown { kind, data },
         }
     }
@@ -346,7 +353,7 @@ impl<'a> TcpOption<'a> {
             Self::Timestamps(Timestamps { val, ecr }) => {
                 writer.put([TIMESTAMPS, 10]) && writer.put(val.to_be_bytes()) && writer.put(ecr.to_be_bytes())
             }
-            Self::FastOpen(ref cookie) => writer.put_data(FAST_OPEN, cookie.as_slice()),
+            Self::FastOpen(ref cookie) => writer.put_cookie(cookie),
             Self::Unknown { kind, data } => writer.put_data(kind, data),
         }
     }
@@ -443,6 +450,16 @@ impl OptionWriter<'_> {
             }
             None => false,
         }
+    }
+
+    /// Appends a fast open option; returns false if not all of it fits.
+    fn put_cookie(&mut self, cookie: &FastOpenCookie) -> bool {
+        if !cookie.is_experimental() {
+            return self.put_data(FAST_OPEN, cookie.as_slice());
+        }
+        let [high, low] = FAST_OPEN_EXID;
+        self.put([EXPERIMENT, cookie.option_len() as u8, high, low])
+            && cookie.as_slice().iter().all(|octet| self.put([*octet]))
     }
 
     /// Appends an option with this data; returns false if not all of it fits.

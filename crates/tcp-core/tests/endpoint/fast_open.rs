@@ -619,3 +619,106 @@ fn a_syn_that_waits_for_the_device_carries_what_fits_its_new_mtu() {
     net.run(SECOND);
     assert_eq!(net.hosts[B].streams.values().map(|stream| stream.read).sum::<u64>(), 5_000);
 }
+
+/// RFC 6994: hosts from before RFC 7413 have the option under an experimental kind. It is answered in kind.
+#[test]
+fn a_client_with_the_experimental_option_is_served_with_it() {
+    let mut bench = bench(|_| {});
+    let request = fast(1, FastOpenCookie::REQUEST.experimental(true));
+    let raw = bytes(socket(A, 80), &request);
+    assert_eq!(raw[raw.len() - 4..], [254, 4, 0xf9, 0x89], "kind, length, experiment identifier");
+    let (_, sent) = bench.arrive(&request);
+    let cookie = sent[0].cookie.expect("a cookie");
+    assert!(cookie.is_experimental() && cookie.as_slice().len() == 8);
+    assert_eq!(sent[0].options.mss, Some(1_460), "beside the other options");
+    let (conn, _) = opened(&mut bench, 2, cookie);
+    assert_eq!(read(&mut bench, conn), REQUEST);
+    bench.drain();
+    // It is the same cookie in either option, and a forged one is as good as none.
+    opened(&mut bench, 3, cookie.experimental(false));
+    let forged = FastOpenCookie::new(&[7; 8]).unwrap().experimental(true);
+    let (ingested, sent) = bench.arrive(&fast(4, forged));
+    assert_eq!((ingested, sent[0].ack), (Ingested::HalfOpen, IRS + 1), "its data is ignored");
+    assert_eq!(sent[0].cookie, Some(cookie));
+}
+
+/// The option and the data of a SYN, which is answered by a server that is the test, with this option and MSS.
+fn answered_syn(net: &mut Net, cookie: Option<FastOpenCookie>, mss: u16) -> (Option<FastOpenCookie>, usize) {
+    let id = connect(net, 10_000);
+    let wire = net.intercept(A).remove(0);
+    let datagram = parse(&RxPacket::new(&wire.bytes)).unwrap();
+    let Transport::Tcp(tcp) = datagram.transport else { panic!() };
+    let mut answer = Segment { cookie, flags: SYN | ACK, ack: tcp.seq + tcp.seg_len(), ..syn(socket(B, 80)) };
+    (answer.options.timestamps, answer.options.mss) = (None, Some(mss));
+    let client = std::net::SocketAddr::new(datagram.ip.src, tcp.src_port);
+    net.inject(A, &bytes(client, &answer));
+    let now = net.now;
+    net.endpoint(A).conn(id).unwrap().abort(now);
+    net.intercept(A);
+    (tcp.fast_open(), tcp.payload.len())
+}
+
+/// As Linux's: a server that does not answer the option is asked with the experimental one next time, and then no more.
+#[test]
+fn a_client_tries_the_experimental_option_once() {
+    let request = |experimental| (Some(FastOpenCookie::REQUEST.experimental(experimental)), 0);
+    let mut net = net(|_, _| {}, 0);
+    assert_eq!(
+        [(); 4].map(|()| answered_syn(&mut net, None, 1_000)),
+        [false, true, false, false].map(request)
+    );
+    // A server that answers it gets data with it.
+    let cookie = FastOpenCookie::new(&[7; 8]).unwrap().experimental(true);
+    let mut net = self::net(|_, _| {}, 0);
+    assert_eq!(answered_syn(&mut net, None, 1_000), request(false));
+    assert_eq!(answered_syn(&mut net, Some(cookie), 1_000), request(true));
+    let (shown, data) = answered_syn(&mut net, None, 1_000);
+    assert_eq!((shown, data > 900), (Some(cookie), true));
+}
+
+#[test]
+fn a_syn_ack_tells_its_mss_with_and_without_a_cookie() {
+    let mut net = net(|_, _| {}, 0);
+    let cookie = FastOpenCookie::new(&[7; 8]).unwrap();
+    let sizes = [(Some(cookie), 1_000), (None, 600), (None, 1_200), (Some(cookie), 800), (None, 800)];
+    // Options of the SYN: 20 octets, and 12 with the cookie.
+    let carried = sizes.map(|(cookie, mss)| answered_syn(&mut net, cookie, mss).1);
+    assert_eq!(carried, [0, 1_000, 600, 1_200, 800].map(|mss: usize| mss.saturating_sub(32)));
+}
+
+/// Where nobody can forge addresses, both sides may agree to do without cookies. A server that has not agreed ignores the data,
+/// and so does one that has agreed with a stranger's beyond its queue.
+#[test]
+fn without_cookies_the_first_connection_saves_a_round_trip_if_both_sides_say_so() {
+    for (server_agrees, asked, passive) in [(true, ms(5), 2), (false, ms(15), 0)] {
+        let mut net = Net::new(1, Link::default());
+        let bare = |mode| {
+            let mut config = config(mode);
+            config.fast_open_cookies = false;
+            config
+        };
+        net.listen(B, 80, if server_agrees { bare(FastOpen::Server) } else { config(FastOpen::Server) });
+        for attempt in 1..=2 {
+            let began = net.now;
+            net.hosts.iter_mut().for_each(|host| host.streams.clear());
+            let id = net.connect(A, socket(B, 80), bare(FastOpen::Client), Plan::send(200));
+            let now = net.now;
+            net.hosts[A].attend(now, id);
+            let read = |net: &Net| net.hosts[B].streams.values().map(|stream| stream.read).sum::<u64>();
+            assert!(net.run_until(SECOND, |net| read(net) == 200));
+            assert_eq!(net.now.since(began), asked, "{server_agrees}, {attempt}");
+            net.run(ms(70_000));
+        }
+        assert_eq!(net.endpoint(B).counters().tcp_fast_open_passive, passive);
+    }
+    let mut accept = config(FastOpen::Server);
+    accept.fast_open_cookies = false;
+    let mut host = host_config(A);
+    host.fast_open_queue = 10;
+    let mut bench = Bench::with(host, AcceptConfig::new(Arc::new(accept)));
+    for number in 0..100 {
+        bench.arrive(&Segment { data: REQUEST, ..syn(crate::half_open::spoofed(number)) });
+    }
+    assert_eq!((bench.endpoint.fast_open_pending(), bench.endpoint.connections()), (10, 10));
+    assert_eq!(bench.endpoint.counters().tcp_fast_open_listen_overflow, 90);
+}

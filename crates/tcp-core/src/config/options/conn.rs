@@ -248,6 +248,11 @@ pub static CONN: &[Key] = &[
         )
     },
     Key {
+        summary: "fast open needs a cookie; off: only where nobody can forge addresses",
+        source: "RFC 7413 section 5.2; TCP_FASTOPEN_NO_COOKIE",
+        ..Key::switch("fast_open_cookies", |c| &mut c.fast_open_cookies)
+    },
+    Key {
         summary: "retransmissions of a SYN before giving up",
         source: "tcp_syn_retries",
         ..Key::integer("syn_retries", 0..=255, |c| Slot::U8(&mut c.syn_retries))

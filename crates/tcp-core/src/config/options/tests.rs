@@ -46,6 +46,7 @@ fn every_field_of_a_connection_has_a_key() {
         max_rto,
         max_undecided_rtos,
         fast_open,
+        fast_open_cookies,
         syn_retries,
         syn_ack_retries,
         user_timeout,
