@@ -148,7 +148,7 @@ pub(crate) struct Reduction {
 pub(crate) struct AimdParams {
     /// Window in segments above which slow start is limited (RFC 3742); `None`: never.
     pub(crate) max_ssthresh: Option<u32>,
-    /// At a timeout `ssthresh` is w (1 - b(w)) (Linux), not half the flight (RFC 5681, equation 4).
+    /// At a timeout `ssthresh` is w (1 - b(w)) (Linux), not w / 2 (RFC 5681, equation 4, with the window or the flight).
     pub(crate) rto_by_b: bool,
     /// The first slow start ends when the RTT rises (RFC 9406). Above `max_ssthresh` it is limited as well: the window
     /// grows on for six round trips after the queue has begun to build, and by doubling it would overflow.
@@ -174,7 +174,7 @@ pub(crate) const RTO: ParamInfo = ParamInfo {
     name: "rto",
     default: "half",
     range: "half|b",
-    summary: "ssthresh after a timeout: half the flight, or what b(w) leaves",
+    summary: "ssthresh after a timeout: half, or what b(w) leaves",
 };
 
 /// `hystart` in tables.
