@@ -29,10 +29,12 @@ fn a_lie_costs_only_the_liar() {
     }
     let (first, count) = (setting("ACKLINE_SEED", 1), setting("ACKLINE_SCRIPTS", 1_000));
     println!("scripts {first} to {}", first + count.saturating_sub(1));
-    let (mut failed, mut delivered) = (vec![], 0);
+    let (mut failed, mut delivered, mut left) = (vec![], 0, 0);
     for seed in first..first + count {
         match catch_unwind(|| run(seed, STEPS)) {
-            Ok(outcome) => delivered += u64::from(outcome == Outcome::Delivered),
+            Ok(Outcome::Delivered) => delivered += 1,
+            Ok(Outcome::Left) => left += 1,
+            Ok(Outcome::Failed) => {}
             Err(_) => {
                 let steps = shrink(seed);
                 println!("FAILED: seed {seed}, from {steps} steps on");
@@ -41,10 +43,12 @@ fn a_lie_costs_only_the_liar() {
             }
         }
     }
-    println!("{count} scripts, {delivered} ended with everything delivered, the others with an error");
+    println!(
+        "{count} scripts: {delivered} ended with everything delivered, {left} by the application's leave, the others with an error"
+    );
     assert!(failed.is_empty(), "seeds and steps that fail: {failed:?}");
     assert!(
-        delivered * 2 > count || count < 20,
+        delivered * 2 > count - left || count < 20,
         "{delivered} of {count} delivered: the scripts test nothing"
     );
 }

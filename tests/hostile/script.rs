@@ -7,6 +7,9 @@
 //! be told that all was delivered while something was not.
 //!
 //! A lie costs the liar: if it has acknowledged what it does not have, or ended its stream early, that is lost.
+//!
+//! In a quarter of the scripts nobody becomes honest: the application leaves in the middle, whatever waits for the device. In all
+//! of them nothing is left of the connection after two quiet hours.
 
 use super::peer::{MAX_SEEN, Peer, Say, octet_at};
 use super::rng::Rng;
@@ -14,6 +17,7 @@ use ackline::Registry;
 use ackline::core::config::{Ecn, KeepAlive, LossDetection, Nagle};
 use ackline::core::error::ConnError;
 use ackline::core::policy::Policies;
+use ackline::core::policy::sched::Scope;
 use ackline::core::policy::spec::PolicyKind;
 use ackline::core::wire::{
     HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, RxChecksum, TcpFlags, TcpOptions, Timestamps, Transport,
@@ -31,6 +35,8 @@ use std::sync::Arc;
 pub(super) const STEPS: usize = 160;
 /// In this time everything must have arrived once all are honest: some largest RTOs.
 const LIMIT: Duration = Duration::from_secs(3_600);
+/// After this time without a peer and an application, nothing is left.
+const QUIET: Duration = Duration::from_secs(2 * 3_600);
 /// How long an honest peer takes to answer.
 const DELAY: Duration = Duration::from_millis(5);
 
@@ -40,6 +46,8 @@ pub(super) enum Outcome {
     Delivered,
     /// The application was told of an error, or of no connection.
     Failed,
+    /// The application left in the middle.
+    Left,
 }
 
 struct World {
@@ -71,6 +79,8 @@ struct World {
     /// The application was told that the connection is open.
     open: bool,
     largest_packet: usize,
+    /// Connections that a SYN of the peer has made after the first was over.
+    others: Vec<ConnId>,
 }
 
 /// Runs the script of `seed`, of which at most `steps` are hostile.
@@ -82,7 +92,9 @@ pub(super) fn run(seed: u64, steps: usize) -> Outcome {
         world.step();
         world.drain();
     }
-    world.finish()
+    let outcome = if world.rng.one_in(4) { world.leave() } else { world.finish() };
+    world.fall_quiet();
+    outcome
 }
 
 fn host_and_peer(rng: &mut Rng) -> [IpAddr; 2] {
@@ -210,6 +222,7 @@ impl World {
             controls: 0,
             open: false,
             largest_packet,
+            others: vec![],
         };
         if passive {
             let syn = world.peer.syn(now);
@@ -507,6 +520,7 @@ impl World {
                     (self.conn, self.open) = (Some(conn), true);
                     assert!(self.endpoint.conn(conn).is_some());
                 }
+                Event::Accepted { conn, .. } => self.others.push(conn),
                 Event::Connected(_) => self.open = true,
                 Event::Flushed(conn) if Some(conn) == self.conn => {
                     assert!(!self.flushed, "flushed twice");
@@ -621,6 +635,50 @@ impl World {
             assert_eq!(self.read, self.peer.total);
         }
         Outcome::Delivered
+    }
+
+    /// The application leaves, and the peer goes on as before.
+    fn leave(&mut self) -> Outcome {
+        if let Some(id) = self.conn {
+            if self.rng.one_in(2) {
+                self.endpoint.abort(self.now, id);
+            }
+            self.endpoint.release(self.now, id);
+        }
+        for _ in 0..self.rng.below(6) {
+            let una = self.una();
+            let say = self.peer.lie(&mut self.rng, self.now, una, true);
+            self.say(&say);
+            self.drain();
+        }
+        Outcome::Left
+    }
+
+    /// Nobody says anything any more, and the device has room.
+    fn fall_quiet(&mut self) {
+        self.room = None;
+        let end = self.now + QUIET;
+        loop {
+            for id in self.conn.into_iter().chain(self.others.drain(..)) {
+                self.endpoint.release(self.now, id);
+            }
+            self.drain();
+            match self.endpoint.poll_timeout() {
+                Some(wakeup) if wakeup.at <= end => self.now = self.now.max(wakeup.at),
+                _ if self.others.is_empty() => break,
+                _ => {}
+            }
+            self.expire();
+        }
+        let endpoint = &mut self.endpoint;
+        let left = [
+            endpoint.connections(),
+            endpoint.half_open(),
+            endpoint.orphans(),
+            endpoint.time_wait_records(),
+            endpoint.scheduler().backlog(Scope::All).packets,
+        ];
+        assert_eq!(left, [0; 5], "left after two quiet hours: {}", self.report());
     }
 
     /// The application has nothing left to say.
