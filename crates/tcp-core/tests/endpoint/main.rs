@@ -17,6 +17,7 @@ mod option_bombs;
 mod orphans;
 mod packets;
 mod path_mtu;
+mod quiet;
 mod refusals;
 mod shards;
 mod stray;
