@@ -3,46 +3,25 @@
 //! One iteration is what a connection asks per event: an ACK and the decision after it, a departure, an arrival
 //! with its plan, a packet through the scheduler. `cargo bench --bench dispatch`
 
+#[path = "support/events.rs"]
+mod events;
+
 use ackline::Registry;
 use ackline::core::policy::ack::{
     AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView,
 };
 use ackline::core::policy::builtin::{DelayedAck, Fifo, NewReno};
-use ackline::core::policy::cc::{AckSample, CcInit, CongestionControl, FlowView, SentSegment};
-use ackline::core::policy::sched::{
-    Ask, Descriptor, DescriptorId, EgressScheduler, LinkView, Popped, SegmentClass,
-};
+use ackline::core::policy::sched::LinkView;
 use ackline::core::policy::{NewAckPolicy, NewCongestionControl, NewEgressScheduler};
-use ackline::core::{ConnId, Duration, Instant, SeqNum, Window};
+use ackline::core::{Duration, Instant, SeqNum};
 use ackline_ack_policy::LinuxLike;
 use ackline_cc_algos::{Cubic, CubicParams};
 use criterion::{Criterion, criterion_group, criterion_main};
+use events::{SMSS, ack_cycle, flow, packet_cycle};
 use std::hint::black_box;
 
-const SMSS: u32 = 1448;
-
-/// The sender's part for one ACK of two segments: the departure of what it released, the ACK, the decision.
-fn ack_cycle<C: CongestionControl + ?Sized>(cc: &mut C, view: &mut FlowView, ack: &AckSample) -> u64 {
-    view.now += Duration::from_micros(10);
-    view.snd_una += ack.acked;
-    view.snd_nxt += ack.acked;
-    cc.on_ack(view, ack);
-    let decision = cc.decision();
-    cc.on_sent(view, &SentSegment::new(view.snd_nxt, ack.acked, false));
-    decision.window.bytes()
-}
-
 fn congestion_control(criterion: &mut Criterion) {
-    let mut init = CcInit::new(Instant::ZERO, SMSS, Window::from_bytes(100 * u64::from(SMSS)));
-    // In congestion avoidance, where the arithmetic is.
-    init.ssthresh = init.initial_window;
-    let mut view = FlowView::new(Instant::from_secs(1), SMSS);
-    view.flight_size = 100 * SMSS;
-    view.pipe = view.flight_size;
-    view.srtt = Some(Duration::from_millis(20));
-    let mut ack = AckSample::new(2 * SMSS, 2);
-    ack.rtt = Some(Duration::from_millis(20));
-
+    let (init, view, ack) = flow();
     let mut group = criterion.benchmark_group("ack and decision");
     let mut reno = NewReno::new(&init);
     let mut at = view;
@@ -101,21 +80,6 @@ fn ack_policy(criterion: &mut Criterion) {
         });
     }
     group.finish();
-}
-
-/// One packet through the scheduler: may it, in, out, gone.
-fn packet_cycle<S: EgressScheduler + ?Sized>(scheduler: &mut S, serial: &mut u64, link: &LinkView) -> bool {
-    *serial += 1;
-    let now = Instant::from_nanos(*serial * 1_000);
-    let conn = Some(ConnId::for_test(3, 1));
-    scheduler.admit(now, &Ask::new(conn, SegmentClass::Data, 1500));
-    let id = DescriptorId::new(*serial, SeqNum(0), SMSS);
-    scheduler.push(now, Descriptor::new(id, conn, SegmentClass::Data, 1500));
-    let popped = scheduler.pop(now, link);
-    if let Popped::Packet(packet) = &popped {
-        scheduler.departed(now, packet);
-    }
-    matches!(popped, Popped::Packet(_)) && scheduler.poll_resume().is_none()
 }
 
 fn scheduler(criterion: &mut Criterion) {
