@@ -125,12 +125,14 @@ fn a_program_reaches_a_server_through_socks_and_by_its_name() {
         assert!(summary["bytes_down"].as_u64() > Some(7), "{summary}");
         assert!(ended.stderr.contains("1 connections"), "{ended:?}");
         // The resolver is asked directly; the upstream gets the name.
-        let resolver = resolver(Ipv4Addr::new(192, 0, 2, 9)).to_string();
+        let resolver = resolver(Ipv4Addr::new(192, 0, 2, 9));
         let rules = directory.path().join("rules.toml");
         let file = format!(
             "default = 'office'\ndns = '{resolver}'\nupstream.office = '{upstream}'\n\
-             [[rule]]\nto = '127.0.0.1'\naction = 'direct'\n[[rule]]\ndomain = 'refused.test'\naction = 'refuse'\n"
+             [[rule]]\nto = '127.0.0.1'\nport = {}\naction = 'direct'\n[[rule]]\ndomain = 'refused.test'\naction = 'refuse'\n",
+            resolver.port()
         );
+        // A rule for all ports of the resolver's host would have a say in all ways, and names would be the client's alone.
         std::fs::write(&rules, file).expect("ours");
         let proxy = ["proxy", "-q", "--config", text(&rules), "--", "sh", "-c"];
         let ended = run(&[&proxy[..], &[&curl("server.test")]].concat());
@@ -221,10 +223,11 @@ fn an_ordinary_users_https_passes_a_socks_server_by_name() {
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
     let server = SecureServer::start(directory.path());
     let (socks, told) = socks();
-    let resolver = resolver(Ipv4Addr::new(192, 0, 2, 9)).to_string();
+    let resolver = resolver(Ipv4Addr::new(192, 0, 2, 9));
     let file = format!(
         "default = 'office'\ndns = '{resolver}'\nupstream.office = 'socks5://127.0.0.1:{socks}'\n\
-         [[rule]]\nto = '127.0.0.1'\naction = 'direct'\n"
+         [[rule]]\nto = '127.0.0.1'\nport = {}\naction = 'direct'\n",
+        resolver.port()
     );
     std::fs::write(&rules, file).expect("ours");
     let trusted = directory.path().join("cert.pem");
