@@ -1,6 +1,7 @@
-//! Bulk transfer in memory: both ends' work for each segment of 1,460 bytes, one ACK for 16 segments (or for one
-//! super-packet), beside smoltcp doing the same. The writer copies from a slice, the reader consumes in place (ackline:
-//! `peek` and `consume`; smoltcp: `recv` with a closure). Throughput is in segments: `1 s / rate` is the time for one.
+//! Bulk transfer in memory: both ends' work for each segment of 1,460 bytes, one ACK for 16
+//! segments (or for one super-packet), beside smoltcp doing the same. The writer copies from a
+//! slice, the reader consumes in place (ackline: `peek` and `consume`; smoltcp: `recv` with a
+//! closure). Throughput is in segments: `1 s / rate` is the time for one.
 
 #[path = "support/ours.rs"]
 mod ours;
@@ -30,8 +31,8 @@ fn bulk(c: &mut Criterion) {
         group.throughput(Throughput::Elements(segments as u64));
         group.bench_function(BenchmarkId::new("ackline", name), |b| b.iter(|| pair.batch()));
     }
-    // The scheduler that the core has built in, those of the table without a shaper, and one that is asked about each
-    // packet: its shaper lets everything through.
+    // The scheduler that the core has built in, those of the table without a shaper, and one that
+    // is asked about each packet: its shaper lets everything through.
     for spec in ["fifo", "kalampoukas:f=0.5", "fifo:rate=100000gbit", "kalampoukas:f=0.5,rate=100000gbit"] {
         let link = ours::Link { checksums: false, super_packets: false, buffers: false };
         let make = Registry::default().sched(spec).expect("it is in the table");
@@ -40,7 +41,8 @@ fn bulk(c: &mut Criterion) {
         group.throughput(Throughput::Elements(BATCH as u64));
         group.bench_function(BenchmarkId::new("scheduled", spec), |b| b.iter(|| pair.batch()));
     }
-    // With timestamps, and with a buffer for each packet between the ends, from which a batch is taken together.
+    // With timestamps, and with a buffer for each packet between the ends, from which a batch is
+    // taken together.
     for (name, checksums) in [("checksums", true), ("trusted", false)] {
         let link = ours::Link { checksums, super_packets: false, buffers: true };
         let mut pair = ours::Pair::new(link, BATCH * SEGMENT, Policies::default());

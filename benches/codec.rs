@@ -1,11 +1,11 @@
 //! Parse and emit of single packets, beside smoltcp's: nanoseconds per packet.
 //!
-//! Two packets of IPv4: a segment with 1,460 octets of data and timestamps, and a pure ACK with timestamps and
-//! three SACK blocks. `verified` and `complete` compute the TCP checksum, `trusted` and `omitted` leave it to a
-//! device; the IPv4 header's is computed everywhere.
+//! Two packets of IPv4: a segment with 1,460 octets of data and timestamps, and a pure ACK with
+//! timestamps and three SACK blocks. `verified` and `complete` compute the TCP checksum, `trusted`
+//! and `omitted` leave it to a device; the IPv4 header's is computed everywhere.
 //!
-//! `emit` makes one contiguous packet, because smoltcp can do nothing else; `emit-headers` is what goes to a device that
-//! gathers slices: the payload stays where it is.
+//! `emit` makes one contiguous packet, because smoltcp can do nothing else; `emit-headers` is what
+//! goes to a device that gathers slices: the payload stays where it is.
 
 use ackline_tcp_core::SeqNum;
 use ackline_tcp_core::wire::{

@@ -1,7 +1,9 @@
-//! What it costs that policies are trait objects: the same events through `dyn` and through the concrete type.
+//! What it costs that policies are trait objects: the same events through `dyn` and through the
+//! concrete type.
 //!
-//! One iteration is what a connection asks per event: an ACK and the decision after it, a departure, an arrival
-//! with its plan, a packet through the scheduler. `cargo bench --bench dispatch`
+//! One iteration is what a connection asks per event: an ACK and the decision after it, a
+//! departure, an arrival with its plan, a packet through the scheduler.
+//! `cargo bench --bench dispatch`
 
 #[path = "support/events.rs"]
 mod events;

@@ -1,5 +1,5 @@
-//! What idle connections cost: memory for each, in the core and resident through the runtime, and the time of an active
-//! one among 0, 1,000 and 100,000 of them.
+//! What idle connections cost: memory for each, in the core and resident through the runtime, and
+//! the time of an active one among 0, 1,000 and 100,000 of them.
 
 #[path = "support/ours.rs"]
 mod ours;
@@ -86,9 +86,9 @@ fn resident() -> usize {
     kib << 10
 }
 
-/// Resident bytes that each end of one of `count` connections between two stacks takes, with the default policies and
-/// its stream. The first connections come before, so that what stacks take once is not counted. Measured at first: what
-/// another measurement has freed would be used again.
+/// Resident bytes that each end of one of `count` connections between two stacks takes, with the
+/// default policies and its stream. The first connections come before, so that what stacks take
+/// once is not counted. Measured at first: what another measurement has freed would be used again.
 #[cfg(target_os = "linux")]
 async fn resident_through_the_runtime(count: usize) -> std::io::Result<usize> {
     let (here, there) = Channel::pair(ChannelConfig::default());

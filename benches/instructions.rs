@@ -1,5 +1,5 @@
-//! Bulk transfer in memory through an egress scheduler, or connections of one byte, a given number of times: for counting
-//! instructions, which other work on the machine does not change.
+//! Bulk transfer in memory through an egress scheduler, or connections of one byte, a given number
+//! of times: for counting instructions, which other work on the machine does not change.
 //!
 //! ```text
 //! cargo bench --bench instructions --no-run        # says where the program is
@@ -7,10 +7,12 @@
 //! callgrind_annotate 1200.out        # which functions take them
 //! ```
 //!
-//! The difference, divided by 1000, is what both ends take for a batch of 16 segments of 1,460 bytes and one ACK. With `super`
-//! as a third argument a batch is a super-packet of 44 segments and its ACK; with `buffers`, segments have timestamps and lie in buffers
-//! of their own between the ends, and with `buffers-checksums`, checksums too, both for `smoltcp` in place of a scheduler as well; with `open`, a connection that is opened, carries
-//! one byte and is closed. The copies of the payload are inside `memcpy`, which valgrind counts byte by byte.
+//! The difference, divided by 1000, is what both ends take for a batch of 16 segments of 1,460
+//! bytes and one ACK. With `super` as a third argument a batch is a super-packet of 44 segments and
+//! its ACK; with `buffers`, segments have timestamps and lie in buffers of their own between the
+//! ends, and with `buffers-checksums`, checksums too, both for `smoltcp` in place of a scheduler as
+//! well; with `open`, a connection that is opened, carries one byte and is closed. The copies of
+//! the payload are inside `memcpy`, which valgrind counts byte by byte.
 
 #[path = "support/ours.rs"]
 #[expect(dead_code, reason = "other benches use the rest")]

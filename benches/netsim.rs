@@ -1,7 +1,9 @@
-//! How fast the simulator is: simulated data packets per CPU second on a dumbbell, each built, parsed and acknowledged by
-//! real endpoints; how the cost of a packet grows with the number of flows; and what a flow needs in memory.
+//! How fast the simulator is: simulated data packets per CPU second on a dumbbell, each built,
+//! parsed and acknowledged by real endpoints; how the cost of a packet grows with the number of
+//! flows; and what a flow needs in memory.
 //!
-//! `cargo bench --bench netsim` runs everything, `cargo bench --bench netsim -- dumbbell-16` one line.
+//! `cargo bench --bench netsim` runs everything, `cargo bench --bench netsim -- dumbbell-16` one
+//! line.
 
 use ackline::Registry;
 use ackline::core::config::{AcceptConfig, ListenOn, Target};
@@ -99,7 +101,8 @@ fn build(scenario: &Scenario) -> (Sim, Chain) {
     let net = topologies::dumbbell(&mut sim, pairs, bottleneck, &mut edge);
     let config = Arc::new({
         let mut config = Registry::default().conn_config();
-        // Room for twice a flow's share of the path and the buffer: the window, not the application, limits it.
+        // Room for twice a flow's share of the path and the buffer: the window, not the
+        // application, limits it.
         config.send_buffer = (4 * buffer / scenario.flows as u64).max(64 << 10) as u32;
         config.recv_buffer = config.recv_buffer.max(config.send_buffer);
         config

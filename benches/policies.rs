@@ -1,4 +1,5 @@
-//! What each policy takes for each event: all that the registry has, so that a new one is among them.
+//! What each policy takes for each event: all that the registry has, so that a new one is among
+//! them.
 //!
 //! `cargo bench --bench policies`; `-- timeout`, `-- cubic` run what has this in its name.
 
@@ -23,7 +24,8 @@ fn names(kind: PolicyKind) -> Vec<&'static str> {
     Registry::default().list(kind).iter().map(|policy| policy.name).collect()
 }
 
-/// An ACK of two segments with the decision and the departure after it; the loss that begins an episode, and its end; the first timeout.
+/// An ACK of two segments with the decision and the departure after it; the loss that begins an
+/// episode, and its end; the first timeout.
 fn congestion_controls(criterion: &mut Criterion) {
     let (init, view, ack) = flow();
     let mut group = criterion.benchmark_group("congestion control");
@@ -161,7 +163,8 @@ fn rto_responses(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A packet from the question whether it may be built to its departure; with a shaper, where there is one, through the queue.
+/// A packet from the question whether it may be built to its departure; with a shaper, where there
+/// is one, through the queue.
 fn egress_schedulers(criterion: &mut Criterion) {
     let link = LinkView::new(u32::MAX);
     let mut group = criterion.benchmark_group("egress scheduler");

@@ -1,10 +1,13 @@
-//! A congestion control of one's own, in one file: the algorithm, its table entry, the check that it keeps the
-//! rules, and a run beside the built-in ones over the same bottleneck, in virtual time.
+//! A congestion control of one's own, in one file: the algorithm, its table entry, the check that
+//! it keeps the rules, and a run beside the built-in ones over the same bottleneck, in virtual
+//! time.
 //!
-//! `gentle` watches the queue instead of waiting for it to overflow: once per round trip it compares the bytes
-//! it has queued, `window * (1 - min_rtt / rtt)`, with a target, and adds a segment or takes half of the excess.
+//! `gentle` watches the queue instead of waiting for it to overflow: once per round trip it
+//! compares the bytes it has queued, `window * (1 - min_rtt / rtt)`, with a target, and adds a
+//! segment or takes half of the excess.
 //!
-//! It implements the whole seam, to show it. A control that only grows and shrinks a window needs less: `small_cc`.
+//! It implements the whole seam, to show it. A control that only grows and shrinks a window needs
+//! less: `small_cc`.
 //!
 //! `cargo run --release --example custom_cc`
 

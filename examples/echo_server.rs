@@ -90,8 +90,8 @@ async fn serve_until_interrupted(device: &str, address: &str, port: &str) -> Res
     Ok(())
 }
 
-/// A network namespace around this thread, and a TUN device in it. Without root's rights a user namespace is put
-/// around both; the process has one thread yet, as that requires.
+/// A network namespace around this thread, and a TUN device in it. Without root's rights a user
+/// namespace is put around both; the process has one thread yet, as that requires.
 fn own_network() -> std::result::Result<(Option<Namespace>, Tun), SetupError> {
     let namespace = match Namespace::new_for_thread() {
         Ok(namespace) => Some(namespace),

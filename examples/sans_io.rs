@@ -1,8 +1,9 @@
-//! TCP without I/O: two hosts in one process and in virtual time, 20 ms apart, no threads, no clock, no tokio.
+//! TCP without I/O: two hosts in one process and in virtual time, 20 ms apart, no threads, no
+//! clock, no tokio.
 //!
-//! The loop in `main` is the whole driving contract: give inputs, all stamped with the same instant; then drain
-//! `transmit`, then `poll_event`; then sleep until `poll_timeout` or the next input. Here, sleeping is an
-//! assignment.
+//! The loop in `main` is the whole driving contract: give inputs, all stamped with the same
+//! instant; then drain `transmit`, then `poll_event`; then sleep until `poll_timeout` or the next
+//! input. Here, sleeping is an assignment.
 //!
 //! `cargo run --example sans_io`
 

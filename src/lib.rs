@@ -7,13 +7,14 @@
 //! | what to do when the retransmission timer fires | [`RtoResponse`](core::policy::RtoResponse) | [`Registry::rto_table`] |
 //! | which packet leaves the host next | [`EgressScheduler`](core::policy::EgressScheduler) | [`Registry::sched_table`] |
 //!
-//! The first three are chosen per connection, the last per host; all by name, with parameters, at run time.
-//! The first three can be replaced on a live connection. A [`Registry`] has the names; add your own policies
-//! to it.
+//! The first three are chosen per connection, the last per host; all by name, with parameters, at
+//! run time. The first three can be replaced on a live connection. A [`Registry`] has the names;
+//! add your own policies to it.
 //!
 //! # Two ways to use it
 //!
-//! **On tokio** ([`runtime`], the default): a [`Stack`] on a TUN device gives streams and listeners.
+//! **On tokio** ([`runtime`], the default): a [`Stack`] on a TUN device gives streams and
+//! listeners.
 //!
 //! ```no_run
 //! # #[cfg(all(target_os = "linux", feature = "tun"))]
@@ -36,7 +37,8 @@
 //! ```
 //!
 //! **Without I/O** ([`core`]): an [`Endpoint`] takes packets and timestamps and returns packets and
-//! deadlines. It is `no_std`, reads no clock, and runs the same in a simulator as against the kernel.
+//! deadlines. It is `no_std`, reads no clock, and runs the same in a simulator as against the
+//! kernel.
 //!
 //! ```
 //! use ackline::core::events::WakeReason;
@@ -64,10 +66,11 @@
 //!
 //! # A policy of your own
 //!
-//! Implement one trait, check it with [`core::policy::conformance`], and put its maker into a [`ConnConfig`]:
-//! `examples/custom_cc.rs` does it in one file. A congestion control that only grows and shrinks a window
-//! needs two methods of [`core::policy::window`]: `examples/small_cc` has Reno and Vegas. An egress scheduler
-//! gets parameters such as `rate=`, `limit=` and `acks=` from [`sched::entry`].
+//! Implement one trait, check it with [`core::policy::conformance`], and put its maker into a
+//! [`ConnConfig`]: `examples/custom_cc.rs` does it in one file. A congestion control that only
+//! grows and shrinks a window needs two methods of [`core::policy::window`]: `examples/small_cc`
+//! has Reno and Vegas. An egress scheduler gets parameters such as `rate=`, `limit=` and `acks=`
+//! from [`sched::entry`].
 //!
 //! # Features
 //!

@@ -1,4 +1,5 @@
-//! What `cargo bench --bench compare` makes of its measurements: the benchmark itself has no test harness.
+//! What `cargo bench --bench compare` makes of its measurements: the benchmark itself has no test
+//! harness.
 
 #[path = "../benches/compare/answer.rs"]
 mod answer;

@@ -1,7 +1,9 @@
-//! Receivers that want more than their share: S. Savage, N. Cardwell, D. Wetherall and T. Anderson, "TCP Congestion Control with a
-//! Misbehaving Receiver" (CCR 29(5), 1999), against every congestion control.
+//! Receivers that want more than their share: S. Savage, N. Cardwell, D. Wetherall and T. Anderson,
+//! "TCP Congestion Control with a Misbehaving Receiver" (CCR 29(5), 1999), against every congestion
+//! control.
 //!
-//! One endpoint sends without end to a receiver made by hand, at the end of a path without a limit of rate.
+//! One endpoint sends without end to a receiver made by hand, at the end of a path without a limit
+//! of rate.
 
 use ackline::Registry;
 use ackline::core::policy::spec::PolicyKind;
@@ -29,9 +31,11 @@ enum Receiver {
     Honest,
     /// Acknowledges it by so many ACKs, each for another piece (section 3.1, "ACK division").
     Divides(u32),
-    /// Says again so many times, after the honest ACK, that it has nothing newer (section 3.2, "DupACK spoofing").
+    /// Says again so many times, after the honest ACK, that it has nothing newer (section 3.2,
+    /// "DupACK spoofing").
     Repeats(u32),
-    /// Acknowledges what has left, whether it came or not, so that losses do not show (section 3.3, "optimistic ACKing").
+    /// Acknowledges what has left, whether it came or not, so that losses do not show (section 3.3,
+    /// "optimistic ACKing").
     Optimist,
     /// Acknowledges more than has left.
     Prophet,
@@ -111,7 +115,8 @@ impl Path {
         self.peers.last_mut().expect("it was pushed")
     }
 
-    /// Runs for `time`, and returns the octets sent so far on the first connection, each counted once.
+    /// Runs for `time`, and returns the octets sent so far on the first connection, each counted
+    /// once.
     fn run(&mut self, time: Duration) -> u64 {
         let end = self.now + time;
         loop {
@@ -247,7 +252,8 @@ fn gains_nothing(cc: &str, fair: u64, greedy: u64, how: &str) {
     assert!(greedy * 20 <= fair * 21, "{cc}: {greedy} octets {how}, {fair} otherwise");
 }
 
-/// Windows grow with what is acknowledged (RFC 3465; RFC 5681, section 3.1), not with the number of ACKs.
+/// Windows grow with what is acknowledged (RFC 3465; RFC 5681, section 3.1), not with the number of
+/// ACKs.
 #[test]
 fn divided_acks_gain_nothing() {
     for cc in controls() {
@@ -260,8 +266,9 @@ fn divided_acks_gain_nothing() {
     }
 }
 
-/// A duplicate ACK stands for a segment that has left the network, and there are no more of those than were sent (RFC 5681, section 3.2,
-/// step 4; RFC 6937, section 2: at most what was outstanding).
+/// A duplicate ACK stands for a segment that has left the network, and there are no more of those
+/// than were sent (RFC 5681, section 3.2, step 4; RFC 6937, section 2: at most what was
+/// outstanding).
 #[test]
 fn repeated_acks_gain_nothing() {
     for cc in controls() {
@@ -275,8 +282,8 @@ fn repeated_acks_gain_nothing() {
     }
 }
 
-/// Whoever acknowledges what has not come seems to be closer than it is: it gets what a closer receiver gets, without what it has missed, and
-/// nothing for numbers that were never sent.
+/// Whoever acknowledges what has not come seems to be closer than it is: it gets what a closer
+/// receiver gets, without what it has missed, and nothing for numbers that were never sent.
 #[test]
 fn an_early_ack_gains_what_a_closer_receiver_has() {
     for cc in controls() {
@@ -297,8 +304,9 @@ fn an_early_ack_gains_what_a_closer_receiver_has() {
     }
 }
 
-/// What the first of two connections sends behind a shaper of 10 Mbit/s once slow start is over, as a share of what the shaper lets pass.
-/// The second one's receiver is an optimist, and both paths lose a segment in each megabyte.
+/// What the first of two connections sends behind a shaper of 10 Mbit/s once slow start is over, as
+/// a share of what the shaper lets pass. The second one's receiver is an optimist, and both paths
+/// lose a segment in each megabyte.
 fn share_beside_an_optimist(cc: &str, sched: &str) -> f64 {
     const SECONDS: u64 = 15;
     let mut path = Path::scheduled(cc, &format!("{sched}:rate=10mbit"));
@@ -310,7 +318,8 @@ fn share_beside_an_optimist(cc: &str, sched: &str) -> f64 {
     sent as f64 * 8.0 / (10e6 * SECONDS as f64)
 }
 
-/// The optimist's window has no end, because its losses do not show. In one queue for all it leaves hardly any room.
+/// The optimist's window has no end, because its losses do not show. In one queue for all it leaves
+/// hardly any room.
 #[test]
 fn beside_an_optimist_others_keep_their_share_of_the_device() {
     for cc in controls() {

@@ -30,7 +30,8 @@ fn every_case_is_found_by_its_name() {
 fn a_burst_is_what_leaves_close_to_the_one_before_it() {
     let within = Duration::from_micros(10);
     assert_eq!(bursts(&passed(&[]), within), Vec::<u64>::new());
-    // The third is close to the second, and so is of the first one's burst; the fourth is a tenth of the gap away.
+    // The third is close to the second, and so is of the first one's burst; the fourth is a tenth
+    // of the gap away.
     let packets = [(0, 1), (9, 1), (18, 2), (28, 1), (100, 4)];
     assert_eq!(bursts(&passed(&packets), within), [4, 1, 4]);
 }

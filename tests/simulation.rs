@@ -12,8 +12,8 @@ use ackline_netsim::{Change, LinkSpec, Sim};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// One flow over a path of 1 Gbit/s and this round-trip time, which loses one packet after `loss`: its samples, every
-/// 10 ms.
+/// One flow over a path of 1 Gbit/s and this round-trip time, which loses one packet after `loss`:
+/// its samples, every 10 ms.
 fn one_loss(cc: &str, rtt: Duration, loss: Instant, end: Instant) -> Vec<ConnSample> {
     let mut sim = Sim::new(1);
     let half = Duration::from_nanos(rtt.as_nanos() / 2);
@@ -43,8 +43,9 @@ fn one_loss(cc: &str, rtt: Duration, loss: Instant, end: Instant) -> Vec<ConnSam
     record.connections.into_iter().next().unwrap().samples
 }
 
-/// RFC 9438, section 4.2: W(t) = C (t - K)^3 + W_max, with K = cbrt((W_max - cwnd_epoch) / C), C = 0.4 and
-/// cwnd_epoch = 0.7 W_max; in segments and seconds, t from the begin of congestion avoidance.
+/// RFC 9438, section 4.2: W(t) = C (t - K)^3 + W_max, with K = cbrt((W_max - cwnd_epoch) / C), C =
+/// 0.4 and cwnd_epoch = 0.7 W_max; in segments and seconds, t from the begin of congestion
+/// avoidance.
 #[test]
 fn cubic_grows_as_rfc_9438_says() {
     let rtt = Duration::from_millis(100);
@@ -66,7 +67,8 @@ fn cubic_grows_as_rfc_9438_says() {
             break;
         }
         let window = sample.cwnd as f64 / segment;
-        // The window follows the law of a round trip ahead within one round trip (section 4.2), and comes in steps of ACKs.
+        // The window follows the law of a round trip ahead within one round trip (section 4.2), and
+        // comes in steps of ACKs.
         let (low, high) = (law(t - 0.1) - 2.0, law(t + 0.1) + 2.0);
         assert!((low..=high).contains(&window), "t = {t}, K = {k}: {window} is not in {low}..{high}");
     }
@@ -88,8 +90,9 @@ fn reno_grows_by_a_segment_in_each_round_trip() {
     assert!((growth - trips).abs() <= 0.03 * trips, "{growth} segments in {trips} round trips");
 }
 
-/// A flow of 40,000 bytes of window over 2 Mbit/s and 100 ms, whose way there stands still for 1.5 s and loses nothing:
-/// retransmissions and timeouts, and the comments of a capture at both ends of that way and of the way back.
+/// A flow of 40,000 bytes of window over 2 Mbit/s and 100 ms, whose way there stands still for 1.5
+/// s and loses nothing: retransmissions and timeouts, and the comments of a capture at both ends of
+/// that way and of the way back.
 fn stalled(rto: &str) -> (u64, u64, Vec<String>) {
     let mut sim = Sim::new(1);
     let duplex = Duplex::symmetric(|| LinkSpec::new(2_000_000, Duration::from_millis(50)));

@@ -1,6 +1,7 @@
-//! A slow uplink that uploads and a download's ACKs share: schedulers behind their own shaper, against the closed forms
-//! of Kalampoukas, Varma and Ramakrishnan, "Improving TCP Throughput over Two-Way Asymmetric Links: Analysis and Solutions"
-//! (UCSC-CRL-97-20, 1997), as far as they hold (windows of 43 packets, 100 kbit/s up, 5 Mbit/s down, no propagation delay).
+//! A slow uplink that uploads and a download's ACKs share: schedulers behind their own shaper,
+//! against the closed forms of Kalampoukas, Varma and Ramakrishnan, "Improving TCP Throughput over
+//! Two-Way Asymmetric Links: Analysis and Solutions" (UCSC-CRL-97-20, 1997), as far as they hold
+//! (windows of 43 packets, 100 kbit/s up, 5 Mbit/s down, no propagation delay).
 
 use ackline::Registry;
 use ackline::core::config::{AcceptConfig, ConnConfig, ListenOn, Pricing, Target};
@@ -38,8 +39,8 @@ fn host(sched: &str) -> HostSpec {
     HostSpec { config, scheduler, ..HostSpec::default() }
 }
 
-/// The efficiencies of upload and download between 20 s and 80 s, if the uploading host has this scheduler behind its
-/// own shaper, and its link is no bottleneck.
+/// The efficiencies of upload and download between 20 s and 80 s, if the uploading host has this
+/// scheduler behind its own shaper, and its link is no bottleneck.
 fn efficiencies(sched: &str) -> (f64, f64) {
     efficiencies_with(sched, "immediate")
 }
@@ -96,8 +97,8 @@ fn each_scheduler_divides_the_uplink_as_its_closed_form_says() {
     }
 }
 
-/// `f=auto`: both directions get the same part of their links, beta / (alpha + beta), whatever an ACK costs and answers,
-/// if the downlink's rate is given and if it is estimated.
+/// `f=auto`: both directions get the same part of their links, beta / (alpha + beta), whatever an
+/// ACK costs and answers, if the downlink's rate is given and if it is estimated.
 #[test]
 fn an_adaptive_share_treats_both_directions_alike() {
     for (ack_policy, per_ack) in [("immediate", 1.0), ("delayed:segments=2,delay=400ms", 2.0)] {
@@ -125,8 +126,8 @@ fn an_adaptive_share_gives_downloads_the_part_that_is_asked_for() {
     }
 }
 
-/// If a newer ACK takes the place of one that waits, a window of the download needs one ACK, between two packets of
-/// the upload: a cycle is the time of both.
+/// If a newer ACK takes the place of one that waits, a window of the download needs one ACK,
+/// between two packets of the upload: a cycle is the time of both.
 #[test]
 fn fewer_acks_leave_the_uplink_to_data_and_hardly_slow_the_download() {
     let (data, ack) = (f64::from(DATA) * 8.0 / UP as f64, f64::from(ACK) * 8.0 / UP as f64);

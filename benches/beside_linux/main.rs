@@ -1,5 +1,5 @@
-//! ackline's TCP beside the kernel's on the same emulated paths: goodput, segments sent again, queueing delay, times of
-//! transfers. It makes docs/beside-linux.md.
+//! ackline's TCP beside the kernel's on the same emulated paths: goodput, segments sent again,
+//! queueing delay, times of transfers. It makes docs/beside-linux.md.
 //!
 //! ```text
 //! cargo bench --bench beside_linux                           # all: half an hour on a quiet machine
@@ -9,10 +9,11 @@
 //! cargo bench --bench beside_linux -- --from docs/beside-linux.json --check docs/beside-linux.md
 //! ```
 //!
-//! A path is a scenario (`path.toml`) with one thing changed ([`design`]). The receiver is always the kernel's TCP, in a
-//! namespace; the sender is the kernel's there, or a stack of ackline's runtime. The same loss and the same reordering falls on
-//! all senders by a seed. Every run is a process of its own ([`one`]); several take place at once as long as the
-//! sum of their rates is small ([`pool`]). A run whose packets were late is repeated with less beside it, at last alone.
+//! A path is a scenario (`path.toml`) with one thing changed ([`design`]). The receiver is always
+//! the kernel's TCP, in a namespace; the sender is the kernel's there, or a stack of ackline's
+//! runtime. The same loss and the same reordering falls on all senders by a seed. Every run is a
+//! process of its own ([`one`]); several take place at once as long as the sum of their rates is
+//! small ([`pool`]). A run whose packets were late is repeated with less beside it, at last alone.
 //!
 //! Needs the right to make network namespaces and TUN devices: root.
 
@@ -67,7 +68,8 @@ struct Options {
     /// Most Mbit/s of all runs at once.
     #[arg(long, value_name = "MBIT", default_value_t = 100.0)]
     load: f64,
-    /// How often runs that are not valid are made again: with a quarter of the others beside it, then alone.
+    /// How often runs that are not valid are made again: with a quarter of the others beside it,
+    /// then alone.
     #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=10))]
     repeats: u32,
     /// Name the cells and end.

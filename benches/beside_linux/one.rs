@@ -22,7 +22,8 @@ pub(crate) fn prepare() -> Outcome<()> {
     made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// As root there are the rights; an ordinary user needs a user namespace. To be called while the process has one thread.
+/// As root there are the rights; an ordinary user needs a user namespace. To be called while the
+/// process has one thread.
 fn gain_rights() -> Outcome<()> {
     match Namespace::new_for_thread() {
         Err(Error::NamespaceForbidden) => Ok(enter_user_namespace()?),
@@ -43,7 +44,8 @@ fn run(job: &Job) -> Outcome<Sample> {
     let outcome = if job.sender == Sender::Simulated {
         run_one_on(&Virtual, &scenario, 0, job.round)?
     } else {
-        // The emulator takes little time, and what it does late spoils its run. An ordinary user may not have the right.
+        // The emulator takes little time, and what it does late spoils its run. An ordinary user
+        // may not have the right.
         let priority = Some(Priority::Fifo(1)).filter(|priority| priority.set_for_thread().is_ok());
         run_one_on(&RealTime { priority, ..RealTime::default() }, &scenario, 0, job.round)?
     };

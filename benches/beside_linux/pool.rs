@@ -59,7 +59,8 @@ impl Limits {
     }
 }
 
-/// Makes all runs. Those that are not valid are made again up to `repeats` times, and the last result counts.
+/// Makes all runs. Those that are not valid are made again up to `repeats` times, and the last
+/// result counts.
 pub(crate) fn run(jobs: Vec<Job>, limits: Limits, repeats: u32) -> Outcome<Vec<Run>> {
     let mut runs: Vec<Option<Run>> = jobs.iter().map(|_| None).collect();
     // A simulation takes all the processor that there is: not beside runs in real time.

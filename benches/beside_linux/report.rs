@@ -12,7 +12,8 @@ const PAIRS: [(Sender, Sender); 2] =
     [(Sender::Cubic, Sender::KernelCubic), (Sender::Reno, Sender::KernelReno)];
 /// Ranges of fewer runs tell nothing about a difference.
 const RUNS: usize = 3;
-/// Part of the kernel's goodput that ackline's CUBIC is to reach; also how large a difference is looked at.
+/// Part of the kernel's goodput that ackline's CUBIC is to reach; also how large a difference is
+/// looked at.
 const REACHED: f64 = 0.95;
 
 pub(crate) fn sections(results: &Results) -> Vec<Section> {

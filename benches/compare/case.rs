@@ -35,7 +35,8 @@ pub(crate) enum Access {
     InPlace,
     /// `read` and `write_all` of 64 KiB.
     Copies,
-    /// The same into and out of queues of chunks, which lead to tasks on a thread of the stack's own.
+    /// The same into and out of queues of chunks, which lead to tasks on a thread of the stack's
+    /// own.
     Queues,
 }
 
@@ -67,7 +68,8 @@ pub(crate) enum Link {
     TunPlain,
     /// The same, read and written through io_uring.
     TunUring,
-    /// A packet socket on one of a pair of virtual Ethernet interfaces, with super-packets and checksum offload.
+    /// A packet socket on one of a pair of virtual Ethernet interfaces, with super-packets and
+    /// checksum offload.
     Packet,
     /// The same, sending single packets with complete checksums.
     PacketPlain,
@@ -80,7 +82,8 @@ pub(crate) struct Contestant {
     pub(crate) label: &'static str,
     pub(crate) who: Who,
     pub(crate) link: Link,
-    /// Congestion control of the kernel's TCP, at either end; `None`: what the machine has by default.
+    /// Congestion control of the kernel's TCP, at either end; `None`: what the machine has by
+    /// default.
     pub(crate) kernel_cc: Option<&'static str>,
 }
 
@@ -119,7 +122,8 @@ pub(crate) const GVISOR_PACKET: Contestant =
 const PACKET_PLAIN: Contestant =
     contestant("ackline-packet-plain", "ackline, plain AF_PACKET", Who::Ackline(None), Link::PacketPlain);
 
-/// The same congestion control as ackline's default. One that paces by timers (BBR) would be all that is measured.
+/// The same congestion control as ackline's default. One that paces by timers (BBR) would be all
+/// that is measured.
 const KERNEL_CC: &str = ackline::registry::DEFAULT_CC;
 
 pub(crate) const KERNEL_DEFAULT_CC: Contestant = with_default_cc("kernel-default-cc", KERNEL);

@@ -1,4 +1,5 @@
-//! The command line of a benchmark that measures every case once per round and shows medians in tables.
+//! The command line of a benchmark that measures every case once per round and shows medians in
+//! tables.
 
 use crate::case::Case;
 use crate::results::{Results, Sample};
@@ -42,7 +43,8 @@ struct Options {
     /// Print the tables with the marks between which --update replaces them.
     #[arg(long)]
     markdown: bool,
-    /// Replace the tables between `<!-- compare:begin NAME -->` and `<!-- compare:end NAME -->` in a file.
+    /// Replace the tables between `<!-- compare:begin NAME -->` and `<!-- compare:end NAME -->` in
+    /// a file.
     #[arg(long, value_name = "FILE")]
     update: Option<PathBuf>,
     /// Fail if --update would change a file.
@@ -61,9 +63,9 @@ struct Options {
     bench: bool,
 }
 
-/// Does what the command line says. Measurements take `seconds` if it does not say; `prepare` leaves out the cases that
-/// cannot be measured here; `measure` makes one measurement of a case in this process, or, without a case, finds out whether
-/// it may.
+/// Does what the command line says. Measurements take `seconds` if it does not say; `prepare`
+/// leaves out the cases that cannot be measured here; `measure` makes one measurement of a case in
+/// this process, or, without a case, finds out whether it may.
 pub(crate) fn run(
     seconds: f64,
     prepare: impl FnOnce(&mut Vec<Case>),
@@ -154,7 +156,8 @@ fn measure_here(
     Ok(true)
 }
 
-/// The cases that have one of these in their names. What is the whole name of one stands for that one.
+/// The cases that have one of these in their names. What is the whole name of one stands for that
+/// one.
 fn chosen(only: &[String]) -> Outcome<Vec<Case>> {
     let mut cases = Case::all();
     let names: Vec<String> = cases.iter().map(Case::to_string).collect();

@@ -1,4 +1,5 @@
-//! How fast the stack is, beside the kernel's TCP, gVisor's netstack, smoltcp, and loops that show what each device can carry.
+//! How fast the stack is, beside the kernel's TCP, gVisor's netstack, smoltcp, and loops that show
+//! what each device can carry.
 //!
 //! ```text
 //! cargo bench --bench compare                                    # all, five rounds of one second each: some eight minutes
@@ -7,12 +8,13 @@
 //! cargo bench --bench compare -- --from FILE --update docs/performance.md --plot docs/images/throughput.svg
 //! ```
 //!
-//! Every measurement is a process of its own ([`measure`]) with network namespaces of its own, which the kernel removes
-//! when the process ends, however it ends. A round measures every case once ([`rounds`]), so that what else happens on
-//! the machine falls on all of them alike; [`report`] compares medians over the rounds.
+//! Every measurement is a process of its own ([`measure`]) with network namespaces of its own,
+//! which the kernel removes when the process ends, however it ends. A round measures every case
+//! once ([`rounds`]), so that what else happens on the machine falls on all of them alike;
+//! [`report`] compares medians over the rounds.
 //!
-//! Needs the right to make network namespaces and TUN devices: root. gVisor's netstack is built by Go and left out if there is
-//! none.
+//! Needs the right to make network namespaces and TUN devices: root. gVisor's netstack is built by
+//! Go and left out if there is none.
 
 mod answer;
 mod case;

@@ -1,8 +1,9 @@
 //! Processor time: of threads, of processes, and of the whole machine.
 //!
-//! What the kernel does for a packet it mostly does inside the system call that brings the packet, and charges the
-//! caller for it, whoever's packet it is. Work that it puts off to a thread of its own (`ksoftirqd`) or does in an
-//! interrupt is nobody's: only the machine's time has it, together with all else that runs on the machine.
+//! What the kernel does for a packet it mostly does inside the system call that brings the packet,
+//! and charges the caller for it, whoever's packet it is. Work that it puts off to a thread of its
+//! own (`ksoftirqd`) or does in an interrupt is nobody's: only the machine's time has it, together
+//! with all else that runs on the machine.
 
 use crate::Outcome;
 use ackline_runtime::timer;
@@ -10,7 +11,8 @@ use ackline_tcp_core::Instant;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 
-/// `USER_HZ`: the unit of times in `/proc`, the same on all machines that Linux speaks of here (proc(5)).
+/// `USER_HZ`: the unit of times in `/proc`, the same on all machines that Linux speaks of here
+/// (proc(5)).
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Where the measured end runs.
@@ -102,7 +104,8 @@ fn of_threads(process: &str) -> Outcome<f64> {
     threads.map(|thread| of_thread(process, &thread?.file_name().to_string_lossy())).sum()
 }
 
-/// In a process and in the kernel for it: fields 14 and 15, counted from behind the name in parentheses.
+/// In a process and in the kernel for it: fields 14 and 15, counted from behind the name in
+/// parentheses.
 fn of_process(process: &str) -> Outcome<(f64, f64)> {
     let path = format!("/proc/{process}/stat");
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;

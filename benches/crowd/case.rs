@@ -13,7 +13,8 @@ pub(crate) enum Who {
     Tun,
     /// The same, with an application that exchanges chunks instead of copying.
     TunChunks,
-    /// As [`Tun`](Self::Tun), divided into [`SHARDS`], each with a queue of the device and a thread on which its connections' tasks run, too.
+    /// As [`Tun`](Self::Tun), divided into [`SHARDS`], each with a queue of the device and a thread
+    /// on which its connections' tasks run, too.
     TunShards,
     /// ackline over a packet socket on one of a pair of virtual Ethernet interfaces, with the same.
     Packet,
@@ -57,7 +58,8 @@ pub(crate) const SHARDS: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Traffic(Act),
-    /// The kernel's clients, [`CLIENTS`] at once, connect to the measured end, ask for a byte and read until it closes.
+    /// The kernel's clients, [`CLIENTS`] at once, connect to the measured end, ask for a byte and
+    /// read until it closes.
     Serve,
     /// The kernel's clients connect to the measured end while forged SYNs come.
     Flood,
@@ -89,7 +91,8 @@ pub(crate) enum Act {
     Send { flows: usize },
     /// It receives on so many.
     Receive { flows: usize },
-    /// It sends a byte, and waits until it comes back, while it sends on [`Act::BESIDE`] other connections.
+    /// It sends a byte, and waits until it comes back, while it sends on [`Act::BESIDE`] other
+    /// connections.
     RoundTrip,
     /// It sends on one connection, with writes of so many bytes.
     Write { bytes: usize },
@@ -123,7 +126,8 @@ impl Act {
         }
     }
 
-    /// How long it is measured, if others are for `length`: each flow of a crowd should get many turns.
+    /// How long it is measured, if others are for `length`: each flow of a crowd should get many
+    /// turns.
     pub(crate) fn length(self, length: Duration) -> Duration {
         if self.connections() >= Self::CROWD { length * 6 } else { length }
     }

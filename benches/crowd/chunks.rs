@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Writes send as many bytes of memory that all streams share, whatever the program writes; reads drop what came, and say how much
-/// it was.
+/// Writes send as many bytes of memory that all streams share, whatever the program writes; reads
+/// drop what came, and say how much it was.
 pub(crate) struct Chunks(pub(crate) TcpStream);
 
 impl AsyncRead for Chunks {

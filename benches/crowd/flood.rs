@@ -39,7 +39,8 @@ impl Clients {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|client| client.took.is_some())
     }
 
-    /// How many began in that time, and how long each of them took that was connected, the shortest first.
+    /// How many began in that time, and how long each of them took that was connected, the shortest
+    /// first.
     fn between(&self, start: Instant, end: Instant) -> (usize, Vec<Duration>) {
         let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let clients = || clients.iter().filter(|client| (start..end).contains(&client.began));

@@ -1,5 +1,5 @@
-//! What a host does for a crowd: many busy flows, one byte beside bulk senders, small writes, many clients, and clients
-//! amid forged SYNs; beside the kernel's TCP.
+//! What a host does for a crowd: many busy flows, one byte beside bulk senders, small writes, many
+//! clients, and clients amid forged SYNs; beside the kernel's TCP.
 //!
 //! ```text
 //! cargo bench --bench crowd                                    # all, three rounds: some ten minutes
@@ -8,10 +8,11 @@
 //! cargo bench --bench crowd -- --json FILE --update docs/crowds.md
 //! ```
 //!
-//! The same program of one thread ([`program`]) runs on the kernel's TCP over a pair of veth and on ackline over TUN
-//! and over a packet socket; the other end is always this program on the kernel's TCP. Every measurement is a process of
-//! its own with network namespaces of its own, which the kernel removes when the process ends, however it ends. A round
-//! measures every case once, so that what else happens on the machine falls on all of them alike.
+//! The same program of one thread ([`program`]) runs on the kernel's TCP over a pair of veth and on
+//! ackline over TUN and over a packet socket; the other end is always this program on the kernel's
+//! TCP. Every measurement is a process of its own with network namespaces of its own, which the
+//! kernel removes when the process ends, however it ends. A round measures every case once, so that
+//! what else happens on the machine falls on all of them alike.
 //!
 //! Needs the right to make network namespaces and TUN devices: root.
 

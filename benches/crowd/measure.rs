@@ -35,7 +35,8 @@ pub(crate) const LOOK: Duration = Duration::from_millis(5);
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 4_096;
 
-/// The same as ackline's default, at both ends. One that paces by timers (BBR) would be all that is measured.
+/// The same as ackline's default, at both ends. One that paces by timers (BBR) would be all that is
+/// measured.
 const KERNEL_CC: &str = ackline::registry::DEFAULT_CC;
 
 /// Makes and removes everything that a measurement needs.
@@ -209,7 +210,8 @@ async fn connect() -> io::Result<TcpStream> {
     prompt(socket()?.connect(SocketAddr::from((PEER, PORT))).await?)
 }
 
-/// Before it is connected, for a connection that began with BBR stays paced. What a listener accepts has it too.
+/// Before it is connected, for a connection that began with BBR stays paced. What a listener
+/// accepts has it too.
 fn socket() -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
     sockopt::set_tcp_congestion(socket.as_fd(), KERNEL_CC)
@@ -217,8 +219,8 @@ fn socket() -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// A connection that sends at once, and ends with the process: what nobody will acknowledge would hold the kernel's memory
-/// for minutes, and slow down the measurements after this one.
+/// A connection that sends at once, and ends with the process: what nobody will acknowledge would
+/// hold the kernel's memory for minutes, and slow down the measurements after this one.
 fn prompt(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_linger(stream.as_fd(), Some(Duration::ZERO))?;
@@ -257,7 +259,8 @@ pub(crate) fn warm_up(
     pause(ended, WARM_UP)
 }
 
-/// The kernel's end that listens where the measured end is, if that is the kernel's: what becomes of its connections is up to `serve`.
+/// The kernel's end that listens where the measured end is, if that is the kernel's: what becomes
+/// of its connections is up to `serve`.
 pub(crate) async fn accept_in_kernel(serve: impl Fn(TcpStream)) -> io::Result<()> {
     let socket = TcpSocket::new_v4()?;
     socket.bind(SocketAddr::from((HERE, PORT)))?;

@@ -30,8 +30,9 @@ pub(crate) fn of_kernel() -> Outcome<u64> {
     Ok(pages * rustix::param::page_size() as u64)
 }
 
-/// Waits until the kernel's TCP holds little: connections that ended with data that nobody acknowledged hold it for minutes, and
-/// near `net.ipv4.tcp_mem` every connection of the machine is slow.
+/// Waits until the kernel's TCP holds little: connections that ended with data that nobody
+/// acknowledged hold it for minutes, and near `net.ipv4.tcp_mem` every connection of the machine is
+/// slow.
 #[expect(clippy::disallowed_methods, reason = "nothing is measured yet")]
 pub(crate) fn wait_until_free() -> Outcome<()> {
     let start = timer::now();

@@ -12,14 +12,15 @@ pub(crate) enum Metric {
     Jain,
     /// The longest time that a flow waited for its next bytes, in milliseconds.
     LongestWait,
-    /// By how much the resident memory of the process, both ends' buffers outside the kernel, grew at most, in MB.
+    /// By how much the resident memory of the process, both ends' buffers outside the kernel, grew
+    /// at most, in MB.
     Resident,
     /// The kernel's memory for TCP at the end, of both ends if both are the kernel's, in MB.
     KernelMemory,
     /// Connections that were served, per second.
     PerSecond,
-    /// Processor time of the measured end's threads for each of them, what the kernel did in their system calls for both ends included, in
-    /// microseconds.
+    /// Processor time of the measured end's threads for each of them, what the kernel did in their
+    /// system calls for both ends included, in microseconds.
     MicrosEach,
     /// Of round trips, of the time to connect, or of the time to be served, in microseconds.
     MedianMicros,
@@ -28,7 +29,8 @@ pub(crate) enum Metric {
     InTime,
     /// Forged SYNs that were sent, in thousands per second.
     Forged,
-    /// Processors that were busy with the measured end's threads, what the kernel did in their system calls for both ends included.
+    /// Processors that were busy with the measured end's threads, what the kernel did in their
+    /// system calls for both ends included.
     Here,
     /// The same of the other end's thread.
     Peer,

@@ -1,4 +1,5 @@
-//! The program of both ends, whatever stack they run on: tasks of one thread, or of each shard's, that read and write as applications do.
+//! The program of both ends, whatever stack they run on: tasks of one thread, or of each shard's,
+//! that read and write as applications do.
 
 use crate::board::Board;
 use crate::case::{Act, CHUNK};

@@ -1,4 +1,5 @@
-//! The measured end as a server: clients of the kernel's connect, ask for a byte, and read until the server has closed.
+//! The measured end as a server: clients of the kernel's connect, ask for a byte, and read until
+//! the server has closed.
 
 use crate::board::Board;
 use crate::case::{CLIENTS, Who};

@@ -1,4 +1,5 @@
-//! How exactly `ackline-emulate` keeps the times of a path between two TUN devices, and what it loses itself.
+//! How exactly `ackline-emulate` keeps the times of a path between two TUN devices, and what it
+//! loses itself.
 //!
 //! ```text
 //! cargo bench --bench emulator                                  # all, five rounds of ten seconds each: some four minutes
@@ -7,11 +8,13 @@
 //! cargo bench --bench emulator -- --json FILE --update docs/performance.md
 //! ```
 //!
-//! Two network namespaces are joined by a path of 1 Gbit/s and 10 ms each way. UDP packets of 1500 bytes come from both sides: either
-//! a bit more than the path carries, so that its queue is never empty; or a thousand a second, each of which finds the path empty.
-//! *Delay* is the time from the call that sends a packet to the call that hands it to the other device, less what the path takes.
-//! *Late* is a packet after its instant in the simulation. What the devices drop is lost by the emulator, not by the path.
-//! Every measurement is a process of its own; a round measures every case once.
+//! Two network namespaces are joined by a path of 1 Gbit/s and 10 ms each way. UDP packets of 1500
+//! bytes come from both sides: either a bit more than the path carries, so that its queue is never
+//! empty; or a thousand a second, each of which finds the path empty. *Delay* is the time from the
+//! call that sends a packet to the call that hands it to the other device, less what the path
+//! takes. *Late* is a packet after its instant in the simulation. What the devices drop is lost by
+//! the emulator, not by the path. Every measurement is a process of its own; a round measures every
+//! case once.
 //!
 //! Needs the right to make network namespaces and TUN devices: root.
 

@@ -1,7 +1,8 @@
 //! Loops that only wait: for a timerfd, by reading the clock, by tokio's timers.
 //!
-//! They wait for the departures that ackline's pacer has in the same mode: as many segments at once, each behind the one
-//! before it by its gap on the schedule, and by a quarter of it at least if that is behind.
+//! They wait for the departures that ackline's pacer has in the same mode: as many segments at
+//! once, each behind the one before it by its gap on the schedule, and by a quarter of it at least
+//! if that is behind.
 
 use crate::Outcome;
 use crate::case::{Case, Who};

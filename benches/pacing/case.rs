@@ -13,7 +13,8 @@ pub(crate) const PAYLOAD: u64 = 1448;
 /// Departures less than this part of the asked gap apart are one burst.
 pub(crate) const BURST_PART: u64 = 10;
 
-/// A sleeper wakes up no more often than this: what is to leave more often, leaves by several segments at a time.
+/// A sleeper wakes up no more often than this: what is to leave more often, leaves by several
+/// segments at a time.
 const SLEEPERS_TICK: Duration = Duration::from_micros(50);
 
 /// The gaps between full packets: 12 Mbit/s, 120 Mbit/s, 1 Gbit/s.
@@ -75,7 +76,8 @@ impl Case {
         GAPS.iter().flat_map(|&gap| Who::ALL.map(|who| Self { who, gap })).collect()
     }
 
-    /// Segments that a loop without TCP counts as one departure: as many as ackline lets go at once in the same mode.
+    /// Segments that a loop without TCP counts as one departure: as many as ackline lets go at once
+    /// in the same mode.
     pub(crate) fn segments(&self) -> u64 {
         match self.who {
             Who::BareSpin | Who::Spin => 1,

@@ -55,7 +55,8 @@ impl Log {
     }
 }
 
-/// Segments of each burst: of packets of which each comes less than `within` after the one before it.
+/// Segments of each burst: of packets of which each comes less than `within` after the one before
+/// it.
 pub(crate) fn bursts(passed: &[Passed], within: Duration) -> Vec<u64> {
     let mut bursts: Vec<u64> = Vec::new();
     let mut last = None;

@@ -1,4 +1,5 @@
-//! How punctually departures leave: ackline's, asleep and spinning, beside bare loops and the kernel's own pacing.
+//! How punctually departures leave: ackline's, asleep and spinning, beside bare loops and the
+//! kernel's own pacing.
 //!
 //! ```text
 //! cargo bench --bench pacing                                    # all, five rounds of two seconds each: some four minutes
@@ -8,11 +9,12 @@
 //! cargo bench --bench pacing -- --from FILE --markdown
 //! ```
 //!
-//! One flow over TUN to the kernel's TCP, full packets 1 ms, 100 us and 12 us apart (12 and 120 Mbit/s, 1 Gbit/s) by a
-//! congestion control of a fixed rate. Every measurement is a process of its own with a network namespace of its own; a
-//! round measures every case once, so that what else the machine does falls on all alike. *Late* is a departure after
-//! the instant that the pacer permits (ackline's own histogram), or a wake-up after the instant that a loop waits for. A
-//! *burst* is what leaves less than a tenth of the asked gap apart.
+//! One flow over TUN to the kernel's TCP, full packets 1 ms, 100 us and 12 us apart (12 and 120
+//! Mbit/s, 1 Gbit/s) by a congestion control of a fixed rate. Every measurement is a process of its
+//! own with a network namespace of its own; a round measures every case once, so that what else the
+//! machine does falls on all alike. *Late* is a departure after the instant that the pacer permits
+//! (ackline's own histogram), or a wake-up after the instant that a loop waits for. A *burst* is
+//! what leaves less than a tenth of the asked gap apart.
 //!
 //! Needs the right to make network namespaces and TUN devices: root.
 

@@ -8,7 +8,8 @@ use ackline::core::{ConnId, Duration, Instant, SeqNum, Window};
 
 pub(crate) const SMSS: u32 = 1448;
 
-/// A flow of 100 segments and 20 ms, and what its algorithm begins with: in congestion avoidance, where the arithmetic is.
+/// A flow of 100 segments and 20 ms, and what its algorithm begins with: in congestion avoidance,
+/// where the arithmetic is.
 pub(crate) fn flow() -> (CcInit, FlowView, AckSample) {
     let mut init = CcInit::new(Instant::ZERO, SMSS, Window::from_bytes(100 * u64::from(SMSS)));
     init.ssthresh = init.initial_window;
@@ -21,7 +22,8 @@ pub(crate) fn flow() -> (CcInit, FlowView, AckSample) {
     (init, view, ack)
 }
 
-/// The sender's part for one ACK of two segments: the departure of what it released, the ACK, the decision.
+/// The sender's part for one ACK of two segments: the departure of what it released, the ACK, the
+/// decision.
 pub(crate) fn ack_cycle<C: CongestionControl + ?Sized>(
     cc: &mut C,
     view: &mut FlowView,

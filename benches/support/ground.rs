@@ -1,4 +1,5 @@
-//! Where a measurement beside the kernel takes place: namespaces that exist as long as the process, and what joins them.
+//! Where a measurement beside the kernel takes place: namespaces that exist as long as the process,
+//! and what joins them.
 
 use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::device::tun::{Tun, TunConfig};
@@ -30,8 +31,8 @@ pub(crate) fn tun(peer: &Namespace, change: impl FnOnce(TunConfig) -> TunConfig 
     Ok(peer.run(|| Tun::create(&config))??)
 }
 
-/// A packet socket, in a namespace that lives at least as long as it. Both ends are told where the other is, so that nobody asks
-/// while something is measured.
+/// A packet socket, in a namespace that lives at least as long as it. Both ends are told where the
+/// other is, so that nobody asks while something is measured.
 pub(crate) fn packet(
     peer: &Namespace,
     change: impl FnOnce(AfPacketConfig) -> AfPacketConfig,
@@ -50,8 +51,9 @@ pub(crate) fn with_kernel(peer: &Namespace) -> Outcome<Namespace> {
     Ok(there)
 }
 
-/// A namespace behind a pair of veth whose end in it, [`HERE_VETH`], has no address: somebody else's stack is to have it.
-/// And the peer's Ethernet address. The peer has been told the other one.
+/// A namespace behind a pair of veth whose end in it, [`HERE_VETH`], has no address: somebody
+/// else's stack is to have it. And the peer's Ethernet address. The peer has been told the other
+/// one.
 pub(crate) fn without_stack(peer: &Namespace) -> Outcome<(Namespace, MacAddress)> {
     let there = namespace()?;
     let far = veth(peer, &there)?;

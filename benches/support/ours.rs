@@ -21,7 +21,8 @@ pub(crate) struct Link {
     pub(crate) checksums: bool,
     /// It takes super-packets of up to 64 KiB, not only packets of the MTU.
     pub(crate) super_packets: bool,
-    /// Packets wait in buffers of their own, and are handed over together; segments have timestamps.
+    /// Packets wait in buffers of their own, and are handed over together; segments have
+    /// timestamps.
     pub(crate) buffers: bool,
 }
 
@@ -59,8 +60,8 @@ impl Buffers {
     }
 }
 
-/// Carries every packet that `from` sends to `to`, straight from the send buffer into the receive buffer, as a driver
-/// in one address space does. The number of packets.
+/// Carries every packet that `from` sends to `to`, straight from the send buffer into the receive
+/// buffer, as a driver in one address space does. The number of packets.
 fn pump(now: Instant, from: &mut Endpoint, to: &mut Endpoint, checksum: RxChecksum) -> usize {
     let report = from.transmit(now, TxBudget::UNLIMITED, |packet| {
         let packet = RxPacket::new(packet.header)
@@ -166,8 +167,8 @@ impl Pair {
         }
     }
 
-    /// Writes one batch from a slice, sends it, consumes it in place (as a reader does that parses or forwards what
-    /// is there), acknowledges it: the bytes that arrived.
+    /// Writes one batch from a slice, sends it, consumes it in place (as a reader does that parses
+    /// or forwards what is there), acknowledges it: the bytes that arrived.
     pub(crate) fn batch(&mut self) -> usize {
         self.now += Duration::from_micros(100);
         self.client.handle_timeout(self.now);

@@ -154,7 +154,8 @@ impl Pair {
         self.server.end.tx.clear();
     }
 
-    /// Writes one batch from a slice, sends it, acknowledges it, consumes it in place: the bytes that arrived.
+    /// Writes one batch from a slice, sends it, acknowledges it, consumes it in place: the bytes
+    /// that arrived.
     pub(crate) fn batch(&mut self) -> usize {
         let Self { client, data, .. } = self;
         client.socket().send_slice(data).expect("it is open");

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// From the first byte of every flow to the measurement: slow start and the growth of buffers are over.
+/// From the first byte of every flow to the measurement: slow start and the growth of buffers are
+/// over.
 const WARM_UP: Duration = Duration::from_millis(500);
 /// For every flow to begin. What has not begun by then is missing in the result.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,4 +1,5 @@
-//! The ways in which a connection ends (RFC 9293, sections 3.6 and 3.10.7.4): each direction by itself, or both by a reset.
+//! The ways in which a connection ends (RFC 9293, sections 3.6 and 3.10.7.4): each direction by
+//! itself, or both by a reset.
 
 use crate::metric::Metric;
 use rustix::net::sockopt;

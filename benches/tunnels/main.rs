@@ -1,5 +1,5 @@
-//! What it costs to terminate the TCP connections that come out of a TUN device and to carry them on, as VPNs, tunnels and sandboxes
-//! do: `ackline proxy` beside other stacks in userspace.
+//! What it costs to terminate the TCP connections that come out of a TUN device and to carry them
+//! on, as VPNs, tunnels and sandboxes do: `ackline proxy` beside other stacks in userspace.
 //!
 //! ```text
 //! cargo bench --bench tunnels                                    # all, five rounds: some forty minutes
@@ -14,14 +14,17 @@
 //!   namespace of the clients          namespace of the servers
 //! ```
 //!
-//! Clients and servers are the same for all, and so is the device: [`net`]. A terminator is a process of its own that inherits the
-//! device's descriptor ([`terminator`]): the released command, and for each of the others a program that is set up as its documentation shows
-//! ([`rivals`](../rivals/src/lib.rs), [`gvisor`](../gvisor/main.go), [`lwip`](../lwip/main.c)). Every measurement has network namespaces of its own, which the kernel removes when its process
-//! ends, however it ends. A round measures every case once, so that what else happens on the machine falls on all of them alike.
-//! What a contestant fails at is counted, not skipped.
+//! Clients and servers are the same for all, and so is the device: [`net`]. A terminator is a
+//! process of its own that inherits the device's descriptor ([`terminator`]): the released command,
+//! and for each of the others a program that is set up as its documentation shows
+//! ([`rivals`](../rivals/src/lib.rs), [`gvisor`](../gvisor/main.go), [`lwip`](../lwip/main.c)).
+//! Every measurement has network namespaces of its own, which the kernel removes when its process
+//! ends, however it ends. A round measures every case once, so that what else happens on the
+//! machine falls on all of them alike. What a contestant fails at is counted, not skipped.
 //!
-//! Needs the right to make network namespaces and TUN devices, and for the crowds more than 10,000 descriptors (`ulimit -Hn`): root. A contestant that cannot be
-//! built is left out: gVisor's netstack if there is no Go, lwIP without Debian's package liblwip-dev.
+//! Needs the right to make network namespaces and TUN devices, and for the crowds more than 10,000
+//! descriptors (`ulimit -Hn`): root. A contestant that cannot be built is left out: gVisor's
+//! netstack if there is no Go, lwIP without Debian's package liblwip-dev.
 
 mod act;
 mod board;

@@ -18,13 +18,15 @@ const PREFIX: u8 = 16;
 const HOSTS: u8 = 8;
 /// Connections that wait to be accepted.
 pub(crate) const BACKLOG: u32 = 16_384;
-/// Congestion control of all sockets that are the kernel's, the terminator's too. One that paces by timers (BBR) would be all that is
-/// measured; of the others, this is the one that every kernel lets a namespace have by default.
+/// Congestion control of all sockets that are the kernel's, the terminator's too. One that paces by
+/// timers (BBR) would be all that is measured; of the others, this is the one that every kernel
+/// lets a namespace have by default.
 const KERNEL_CC: &str = "reno";
 
-/// Ports of the terminator's own connections. To one destination the kernel looks for a free one among every other port first: by default
-/// among 14,116, one after the other, and those of closed connections stay taken for a minute. Once they are used up that search would be all
-/// that is measured.
+/// Ports of the terminator's own connections. To one destination the kernel looks for a free one
+/// among every other port first: by default among 14,116, one after the other, and those of closed
+/// connections stay taken for a minute. Once they are used up that search would be all that is
+/// measured.
 const PORTS: &str = "10000 65535";
 
 /// The address of a client.

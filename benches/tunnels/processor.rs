@@ -21,7 +21,8 @@ impl Spent {
         // user, nice, system, and after idle and iowait: irq, softirq (proc_stat(5)).
         let all = sum(all.ok_or("/proc/stat: no processors")?, &[0, 1, 2, 5, 6])?;
         let own = terminator.proc("stat")?;
-        // Behind the name, which may have anything in it: utime and stime are fields 14 and 15, and the first of these is 3 (proc_pid_stat(5)).
+        // Behind the name, which may have anything in it: utime and stime are fields 14 and 15, and
+        // the first of these is 3 (proc_pid_stat(5)).
         let (_, own) = own.rsplit_once(')').ok_or("the terminator has no name")?;
         Ok(Self { terminator: sum(own, &[11, 12])?, all })
     }

@@ -108,8 +108,8 @@ pub(crate) async fn source(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// What nobody will acknowledge is not kept when the measurement is over: it would hold the kernel's memory for minutes, and slow down the
-/// measurements after this one.
+/// What nobody will acknowledge is not kept when the measurement is over: it would hold the
+/// kernel's memory for minutes, and slow down the measurements after this one.
 fn prompt(stream: &TcpStream) -> io::Result<()> {
     Ok(sockopt::set_socket_linger(stream, Some(Duration::ZERO))?)
 }

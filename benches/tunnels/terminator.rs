@@ -1,4 +1,5 @@
-//! The process that terminates the connections of a TUN device and carries each on to the destination that its SYN named.
+//! The process that terminates the connections of a TUN device and carries each on to the
+//! destination that its SYN named.
 
 use crate::build;
 use crate::case::{Device, Stack, Who};
@@ -12,7 +13,8 @@ use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, Stdio};
 
-/// As the first argument of this program: become another program, which ends with whoever has started it.
+/// As the first argument of this program: become another program, which ends with whoever has
+/// started it.
 const BECOME: &str = "--become";
 
 /// If the command line says so, becomes the program that it names; returns only if it cannot.

@@ -1,8 +1,9 @@
-//! Hashes what decides the output of a run, so that outputs of other sources are not taken for those of these: the crates of which a
-//! simulation consists, with their dependencies, and each file of the studies.
+//! Hashes what decides the output of a run, so that outputs of other sources are not taken for
+//! those of these: the crates of which a simulation consists, with their dependencies, and each
+//! file of the studies.
 //!
-//! Comments, blank lines and tests do not count. A crate from a registry has no sources of its siblings beside it; there the version
-//! stands for them.
+//! Comments, blank lines and tests do not count. A crate from a registry has no sources of its
+//! siblings beside it; there the version stands for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -73,7 +74,8 @@ fn dependencies(lock: &str) -> String {
         if !seen.insert(name.clone()) {
             continue;
         }
-        // Two versions of one package are both taken: which of them is meant makes no difference here.
+        // Two versions of one package are both taken: which of them is meant makes no difference
+        // here.
         for package in packages.get(name.as_str()).into_iter().flatten() {
             let versions =
                 package.lines().filter(|line| line.starts_with("version") || line.starts_with("checksum"));
@@ -117,7 +119,8 @@ fn hash(bytes: &[u8]) -> String {
     format!("{:032x}", twox_hash::XxHash3_128::oneshot(bytes))
 }
 
-/// The commit that the sources are of, with a `+` if they differ from it; `None` outside of a repository.
+/// The commit that the sources are of, with a `+` if they differ from it; `None` outside of a
+/// repository.
 fn commit(crates: &Path) -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").current_dir(crates).args(arguments).output().ok()?;

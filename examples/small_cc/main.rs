@@ -1,6 +1,6 @@
-//! Two congestion controls on the small seam, which asks for growth and decrease only: Reno and Vegas, each in a file that
-//! ends with its table entry. They keep the rules of the seam, and run beside the built-in `reno` over the same bottleneck in
-//! the simulator.
+//! Two congestion controls on the small seam, which asks for growth and decrease only: Reno and
+//! Vegas, each in a file that ends with its table entry. They keep the rules of the seam, and run
+//! beside the built-in `reno` over the same bottleneck in the simulator.
 //!
 //! `cargo run --release --example small_cc`
 

@@ -1,5 +1,5 @@
-//! Vegas (L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", 1995): keeps a few segments
-//! in the queue, which it counts by the round-trip time.
+//! Vegas (L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global
+//! Internet", 1995): keeps a few segments in the queue, which it counts by the round-trip time.
 //!
 //! ```text
 //!   queued = cwnd (1 - base_rtt / rtt)    once per round trip: below 2 segments one more, above 4 one less

@@ -1,4 +1,5 @@
-//! Two endpoints, their applications and a hostile network, driven by a script: see the text of [`script`].
+//! Two endpoints, their applications and a hostile network, driven by a script: see the text of
+//! [`script`].
 #![no_main]
 
 #[expect(dead_code, reason = "only the tests look at what became of a script")]

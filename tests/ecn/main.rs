@@ -42,8 +42,8 @@ fn flow(sim: &mut Sim, from: &HostAt, to: &HostAt, config: &Arc<ConnConfig>, sta
     sim.add_app(from.node, start, Bulk::new(target, config.clone(), Amount::Endless));
 }
 
-/// Runs flows over one bottleneck, the n-th from second 2 n on, and records them from `from` seconds to `until`, every
-/// millisecond.
+/// Runs flows over one bottleneck, the n-th from second 2 n on, and records them from `from`
+/// seconds to `until`, every millisecond.
 fn run(configs: &[Arc<ConnConfig>], queue: Box<dyn Queue>, from: u64, until: u64) -> Record {
     let mut sim = Sim::new(1);
     let mut edge = Edge {
@@ -81,15 +81,16 @@ fn dctcp_holds_the_queue_at_the_threshold() {
     assert_eq!((counters.aqm_drops, counters.overflows), (0, 0));
     assert!(window.utilisation() > 0.999, "{}", window.utilisation());
 
-    // Alizadeh, Javanmard and Prabhakar (2011), section 3: with W = C RTT + K packets, alpha is about sqrt(2 / W), and
-    // the queue swings below the threshold by about W alpha / 2 = sqrt(W / 2).
+    // Alizadeh, Javanmard and Prabhakar (2011), section 3: with W = C RTT + K packets, alpha is
+    // about sqrt(2 / W), and the queue swings below the threshold by about W alpha / 2 = sqrt(W /
+    // 2).
     let packets = 100e6 * 4e-3 / 8.0 / PACKET as f64 + 20.0;
     let alpha = (2.0 / packets).sqrt();
     let metric = record.connections[0].metrics.iter().find(|metric| metric.name == "alpha").unwrap();
     let values: Vec<f64> = metric.values[2_000..].iter().flatten().copied().collect();
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    // The analysis has every packet of a round trip marked; segments that arrive in pairs find the queue one packet lower
-    // every other time.
+    // The analysis has every packet of a round trip marked; segments that arrive in pairs find the
+    // queue one packet lower every other time.
     assert!((0.5..1.2).contains(&(mean / alpha)), "alpha {mean}, not {alpha}");
 
     let steady: Vec<u64> =

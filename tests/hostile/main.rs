@@ -1,7 +1,8 @@
-//! A lie costs only the liar: random scripts of a hostile peer that sees everything, see [`script`].
+//! A lie costs only the liar: random scripts of a hostile peer that sees everything, see
+//! [`script`].
 //!
-//! `ACKLINE_SEED` is the seed of the first script, `ACKLINE_SCRIPTS` how many run, one after the other. With `ACKLINE_STEPS` only so many steps of that
-//! one script run, to look at it.
+//! `ACKLINE_SEED` is the seed of the first script, `ACKLINE_SCRIPTS` how many run, one after the
+//! other. With `ACKLINE_STEPS` only so many steps of that one script run, to look at it.
 
 mod peer;
 mod rng;

@@ -1,5 +1,5 @@
-//! The peer: it sees all that the endpoint sends, and can say anything. In the end it is honest, and has nothing but
-//! what it has acknowledged.
+//! The peer: it sees all that the endpoint sends, and can say anything. In the end it is honest,
+//! and has nothing but what it has acknowledged.
 
 use super::rng::Rng;
 use ackline::core::wire::{
@@ -268,7 +268,8 @@ impl Peer {
                 if n == 4 { range.0 } else { range.1 }
             }
         };
-        // Acknowledgments mostly stand still or move on a little, or nothing would be left to lie about.
+        // Acknowledgments mostly stand still or move on a little, or nothing would be left to lie
+        // about.
         say.ack = match rng.below(12) {
             0 => near(rng, self),
             1 => nxt,
@@ -354,7 +355,8 @@ impl Peer {
         say
     }
 
-    /// An RST that must not end the connection, for it is not exactly at RCV.NXT (RFC 5961, section 3.2); or a SYN.
+    /// An RST that must not end the connection, for it is not exactly at RCV.NXT (RFC 5961, section
+    /// 3.2); or a SYN.
     fn forge_reset_or_syn(&self, rng: &mut Rng, say: &mut Say, synchronized: bool) {
         let beyond = self.seq_of(self.sent.max(self.acknowledged())) + 2 + rng.size(16) as u32;
         say.data = (0, 0);

@@ -1,15 +1,18 @@
-//! One connection of an endpoint, its application and its device, and a hostile [`Peer`], for a random number of steps.
-//! In each one of them does something: a lie of the peer or an honest segment, an ICMP message of anybody, a call of the
-//! API, a jump in time, a refusal of the device.
+//! One connection of an endpoint, its application and its device, and a hostile [`Peer`], for a
+//! random number of steps. In each one of them does something: a lie of the peer or an honest
+//! segment, an ICMP message of anybody, a call of the API, a jump in time, a refusal of the device.
 //!
-//! Then all are honest. The peer has what it has acknowledged, nothing that it has only SACKed, and everything must
-//! arrive in both directions, or the application must have been told of an error that something has justified. It may never
-//! be told that all was delivered while something was not.
+//! Then all are honest. The peer has what it has acknowledged, nothing that it has only SACKed, and
+//! everything must arrive in both directions, or the application must have been told of an error
+//! that something has justified. It may never be told that all was delivered while something was
+//! not.
 //!
-//! A lie costs the liar: if it has acknowledged what it does not have, or ended its stream early, that is lost.
+//! A lie costs the liar: if it has acknowledged what it does not have, or ended its stream early,
+//! that is lost.
 //!
-//! In a quarter of the scripts nobody becomes honest: the application leaves in the middle, whatever waits for the device. In all
-//! of them nothing is left of the connection after two quiet hours.
+//! In a quarter of the scripts nobody becomes honest: the application leaves in the middle,
+//! whatever waits for the device. In all of them nothing is left of the connection after two quiet
+//! hours.
 
 use super::peer::{MAX_SEEN, Peer, Say, octet_at};
 use super::rng::Rng;
@@ -457,7 +460,8 @@ impl World {
             // A full device is tried again when it has room.
             return;
         }
-        // A deadline that is due is served; then the next one lies in the future, or the driver would spin.
+        // A deadline that is due is served; then the next one lies in the future, or the driver
+        // would spin.
         for _ in 0..1_000 {
             if self.endpoint.poll_timeout().is_none_or(|wakeup| wakeup.at > self.now) {
                 return;
@@ -491,7 +495,8 @@ impl World {
                 break;
             }
         }
-        // One input may release a window of data, but only few packets without, at once or behind a shaper.
+        // One input may release a window of data, but only few packets without, at once or behind a
+        // shaper.
         self.controls += controls;
         let (most, controls) = (8 + 2 * self.inputs, self.controls);
         assert!(controls <= most, "{controls} packets without data for {} inputs", self.inputs);

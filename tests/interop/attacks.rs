@@ -1,5 +1,5 @@
-//! The strongest attacks, on real packets, while honest clients of the kernel are served. What bounds each of them in virtual
-//! time is tested with the core; docs/attacks.md lists them all.
+//! The strongest attacks, on real packets, while honest clients of the kernel are served. What
+//! bounds each of them in virtual time is tested with the core; docs/attacks.md lists them all.
 
 mod stranger;
 
@@ -89,8 +89,8 @@ against_kernel! {
         served.abort();
     }
 
-    // sockstress: clients ask, close their windows, and answer every probe. The kernel does that for sockets that nobody
-    // reads.
+    // sockstress: clients ask, close their windows, and answer every probe. The kernel does that
+    // for sockets that nobody reads.
     fn closed_windows_do_not_stay(world) from Setup::offload()
         .connections(|config| (config.send_buffer, config.min_send_buffer) = (256 << 10, None))
         .host(|config| {
@@ -167,7 +167,8 @@ against_kernel! {
         tokio::join!(write_all(&mut stack, 4, 1_000), read_all(&mut kernel, 4, 1_000));
     }
 
-    // A byte at the end of each window, and others all over it: what arrived of a window of 64 KiB is 41 bytes.
+    // A byte at the end of each window, and others all over it: what arrived of a window of 64 KiB
+    // is 41 bytes.
     fn bytes_past_a_hole_cost_what_they_hold(world) from Setup::plain(); {
         const LIARS: u32 = 300;
         const MOST: u64 = 12 << 10;

@@ -173,7 +173,8 @@ against_kernel! {
         let (mut kernel, stack) = world.connection(Opens::Kernel, Ip::V4).await;
         drop(stack);
         read_all(&mut kernel, 0, 0).await;
-        // The kernel's side is still open; nobody will read what it sends (RFC 9293, section 3.6.1).
+        // The kernel's side is still open; nobody will read what it sends (RFC 9293, section
+        // 3.6.1).
         let error = write_to_error(&mut kernel).await;
         assert!(matches!(error, ConnectionReset | BrokenPipe), "{error:?}");
         all_closed(&world).await;

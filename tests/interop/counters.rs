@@ -1,5 +1,5 @@
-//! What counters count: the same packets come to a socket of the kernel and to an endpoint of ackline, and the same counters rise by
-//! as much.
+//! What counters count: the same packets come to a socket of the kernel and to an endpoint of
+//! ackline, and the same counters rise by as much.
 
 mod client;
 mod subject;

@@ -1,13 +1,15 @@
-//! How connections end: what the applications at both ends are told, for every state, event and fate of data that can come together,
-//! beside what the kernel tells in the same place.
+//! How connections end: what the applications at both ends are told, for every state, event and
+//! fate of data that can come together, beside what the kernel tells in the same place.
 //!
-//! Each cell is done twice: with ackline as the *subject* and the kernel as its peer over a TUN device, and with a kernel's socket
-//! as the subject and another one as its peer over the loopback interface. What the kernel's subject and its peer are told is the
-//! expectation. If ackline differs, [`differences`] says so and why; a difference that is not there, or that is there and does not
-//! exist, fails. `-- --nocapture` prints the whole table.
+//! Each cell is done twice: with ackline as the *subject* and the kernel as its peer over a TUN
+//! device, and with a kernel's socket as the subject and another one as its peer over the loopback
+//! interface. What the kernel's subject and its peer are told is the expectation. If ackline
+//! differs, [`differences`] says so and why; a difference that is not there, or that is there and
+//! does not exist, fails. `-- --nocapture` prints the whole table.
 //!
-//! A cell has three connections, since telling an error once can use it up: one whose ends read, one whose ends write, and one
-//! that is asked how it ended. They are opened by either end. All cells run at once.
+//! A cell has three connections, since telling an error once can use it up: one whose ends read,
+//! one whose ends write, and one that is asked how it ended. They are opened by either end. All
+//! cells run at once.
 
 mod cell;
 mod differences;
@@ -58,7 +60,8 @@ async fn connections_end(world: &World) -> Table {
     for (kind, cell, asked) in samples(|event| event != Event::DeviceGone) {
         let world = world.clone();
         running.spawn(async move { Sample::prepare(&world, kind, cell, asked).await.run().await });
-        // All at once they would fill the device's queue, and a single lost packet can decide what one end is told.
+        // All at once they would fill the device's queue, and a single lost packet can decide what
+        // one end is told.
         tokio::time::sleep(STAGGER).await;
     }
     table(running.join_all().await)

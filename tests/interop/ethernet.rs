@@ -1,5 +1,5 @@
-//! The stack as a host on an Ethernet: a packet socket on one end of a pair of virtual interfaces, the kernel's TCP of
-//! another namespace on the other.
+//! The stack as a host on an Ethernet: a packet socket on one end of a pair of virtual interfaces,
+//! the kernel's TCP of another namespace on the other.
 
 use super::link_state::{self, LONG, SHORT};
 use super::support::stream::{read_all, write_all};
@@ -23,7 +23,8 @@ fn plain() -> Setup {
     Setup::plain().ethernet()
 }
 
-/// The far kernel's card cuts no super-packets, completes no checksums, and joins nothing that it receives.
+/// The far kernel's card cuts no super-packets, completes no checksums, and joins nothing that it
+/// receives.
 fn bare(setup: Setup) -> Setup {
     setup.far_card_without(&[
         "tx-checksum-ip-generic",
@@ -140,7 +141,8 @@ against_kernel! {
     fn without_a_rule_the_kernel_resets_a_shared_address(world) from offload(); {
         share_address(&world);
         let _listener = net::TcpListener::bind((Ip::V4.kernel(), 7)).await.expect("bound");
-        // Whether the connection comes about is a race with the near kernel's reset, which nobody should have to run.
+        // Whether the connection comes about is a race with the near kernel's reset, which nobody
+        // should have to run.
         for _ in 0..20 {
             let _ = tokio::time::timeout(Duration::from_millis(500), world.connect((Ip::V4.kernel(), 7))).await;
             if world.near_kernel_resets() > 0 {

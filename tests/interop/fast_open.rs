@@ -1,4 +1,5 @@
-//! TCP Fast Open against the kernel's: the first connection gets a cookie, and the next one sends with its SYN.
+//! TCP Fast Open against the kernel's: the first connection gets a cookie, and the next one sends
+//! with its SYN.
 
 use super::support::{Ip, Setup, World};
 use ackline_runtime::device::impair::{ImpairConfig, Impairment};
@@ -19,8 +20,8 @@ const FAST: SendFlags = SendFlags::from_bits_retain(0x2000_0000);
 /// `TCPI_OPT_SYN_DATA`: the SYN carried data that was acknowledged.
 const SYN_DATA: u8 = 32;
 
-/// A kernel whose clients may use fast open, and whose listeners all do (`tcp_fastopen`: 1, 2 and 0x400), on a path of 2 x
-/// 100 ms.
+/// A kernel whose clients may use fast open, and whose listeners all do (`tcp_fastopen`: 1, 2 and
+/// 0x400), on a path of 2 x 100 ms.
 fn fast() -> Setup {
     let impairment = Impairment { delay: Duration::from_millis(100), ..Impairment::default() };
     Setup::offload().impair(ImpairConfig::both(impairment, 0)).sysctl("tcp_fastopen", "1027")
@@ -63,8 +64,8 @@ async fn kernel_connects(to: SocketAddr) -> net::TcpStream {
     stream
 }
 
-/// Request and answer between a client of the kernel's and the stack. Returns the state in which the stack's application
-/// had read the request.
+/// Request and answer between a client of the kernel's and the stack. Returns the state in which
+/// the stack's application had read the request.
 async fn ask_stack(listener: &ackline_runtime::TcpListener, to: SocketAddr) -> State {
     let server = async {
         let (mut stream, _) = listener.accept().await.expect("accepted");
@@ -87,8 +88,8 @@ async fn ask_stack(listener: &ackline_runtime::TcpListener, to: SocketAddr) -> S
     tokio::join!(server, client).0
 }
 
-/// Request and answer between the stack and a server of the kernel's. Returns whether the kernel took the request with the
-/// SYN.
+/// Request and answer between the stack and a server of the kernel's. Returns whether the kernel
+/// took the request with the SYN.
 async fn ask_kernel(world: &World, listener: &net::TcpListener) -> bool {
     let mut config = (**world.stack.connections()).clone();
     config.fast_open = FastOpen::Client;

@@ -27,7 +27,8 @@ fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Sends an echo request from the kernel's side with `data`: the socket for the answer, and the message.
+/// Sends an echo request from the kernel's side with `data`: the socket for the answer, and the
+/// message.
 pub(crate) fn ask(to: IpAddr, data: &[u8]) -> (OwnedFd, Vec<u8>) {
     let (family, protocol, request) = match to {
         IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP, 8),

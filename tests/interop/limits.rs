@@ -1,5 +1,5 @@
-//! What limits a sender: the kernel and the stack say the same of themselves under the same limit (`tcpi_busy_time`,
-//! `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`, `tcpi_total_rto_time`).
+//! What limits a sender: the kernel and the stack say the same of themselves under the same limit
+//! (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`, `tcpi_total_rto_time`).
 
 use super::support::stream::{self, read, write};
 use super::support::{Ip, Opens, Setup, World};
@@ -18,7 +18,8 @@ const DELAY: Duration = Duration::from_millis(20);
 /// A path that passes packets for so long, and then stands still for so long.
 const PASSES: Duration = Duration::from_millis(800);
 const STANDS: Duration = Duration::from_millis(1_400);
-/// Messages of an application that mostly waits, each of four full segments, so that no ACK of them is delayed.
+/// Messages of an application that mostly waits, each of four full segments, so that no ACK of them
+/// is delayed.
 const MESSAGES: u32 = 50;
 const MESSAGE: u64 = 4 * 1448;
 

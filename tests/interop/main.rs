@@ -1,8 +1,8 @@
-//! The stack against other people's TCP: the kernel's over a TUN device, each test in a network namespace of its
-//! own, and smoltcp's in memory.
+//! The stack against other people's TCP: the kernel's over a TUN device, each test in a network
+//! namespace of its own, and smoltcp's in memory.
 //!
-//! Every byte is compared with what was sent. If a TUN device cannot be had, a line says `SKIPPED` with the
-//! test's name. `ACKLINE_TEST_SEED` (a number) draws other fates on bad paths.
+//! Every byte is compared with what was sent. If a TUN device cannot be had, a line says `SKIPPED`
+//! with the test's name. `ACKLINE_TEST_SEED` (a number) draws other fates on bad paths.
 
 #[macro_use]
 mod support;

@@ -24,8 +24,8 @@ fn long_path() -> Setup {
     Setup::offload().impair(ImpairConfig::both(impairment, 0))
 }
 
-/// The kernel opens over both families, and every SYN is answered with a cookie; then data goes both ways. `full`: the
-/// handshake agrees on everything.
+/// The kernel opens over both families, and every SYN is answered with a cookie; then data goes
+/// both ways. `full`: the handshake agrees on everything.
 async fn open_with_cookies(world: &World, full: bool) {
     for ip in [Ip::V4, Ip::V6] {
         let (mut kernel, mut stack) = world.connection(Opens::Kernel, ip).await;
@@ -97,7 +97,8 @@ against_kernel! {
             let (accepted, stack) = tokio::join!(listener.accept(), world.connect((KERNEL4, 7)));
             let (mut kernel, mut stack) = (accepted.expect("accepted").0, stack.expect("connected"));
             tokio::join!(write_all(&mut stack, 1, 10), read_all(&mut kernel, 1, 10));
-            // The stack closed first: its port stays in TIME-WAIT, and the next connection takes another.
+            // The stack closed first: its port stays in TIME-WAIT, and the next connection takes
+            // another.
         }
         assert_eq!(world.stack.counters().tcp_active_opens, 500);
         assert_eq!(world.stack.counters().tcp_attempt_fails, 0);

@@ -8,7 +8,8 @@ use ackline_tcp_core::{ConnConfig, Duration};
 
 const MIB: u64 = 1 << 20;
 
-/// A path of 10 ms that loses every 200th packet on the way out, so that windows are some tens of segments.
+/// A path of 10 ms that loses every 200th packet on the way out, so that windows are some tens of
+/// segments.
 fn path(cc: &str) -> Setup {
     let way = Impairment { delay: Duration::from_millis(5), ..Impairment::default() };
     let mut config = ImpairConfig::both(way, 0x701);
@@ -26,7 +27,8 @@ fn paced(connections: &mut ConnConfig) {
         .expect("a name");
 }
 
-/// Gaps between departures of data, as shares of their mean: of the shortest tenth, and of the shorter half.
+/// Gaps between departures of data, as shares of their mean: of the shortest tenth, and of the
+/// shorter half.
 async fn shares(world: World) -> (f64, f64) {
     let (mut kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
     let len = 2 * MIB;

@@ -1,5 +1,5 @@
-//! A router between the stack and its peer, with a link behind it that takes smaller packets than either knows:
-//! path MTU discovery (RFC 1191, RFC 8201).
+//! A router between the stack and its peer, with a link behind it that takes smaller packets than
+//! either knows: path MTU discovery (RFC 1191, RFC 8201).
 
 use super::support::stream::{read_all, write_all};
 use super::support::{Ip, Setup, World};
@@ -56,8 +56,9 @@ fn build_network() -> Result<Namespace, Error> {
         netlink.add_route(index, "10.79.0.0/24".parse().expect("a network"), router("10.80.0.1"))?;
         netlink.add_route(index, "fd79::/64".parse().expect("a network"), router("fd80::1"))?;
         netlink.await_address(peer(Ip::V6))?;
-        // The near end drops without a word what is larger than its own MTU, unless it is a super-packet. The far end
-        // sends a single full segment after a loss, and must find out by itself that it is too large (RFC 4821).
+        // The near end drops without a word what is larger than its own MTU, unless it is a
+        // super-packet. The far end sends a single full segment after a loss, and must find out by
+        // itself that it is too large (RFC 4821).
         set_option("ipv4/tcp_mtu_probing", "1")
     })??;
     set_option("ipv4/ip_forward", "1")?;

@@ -68,7 +68,8 @@ fn ack_metric(stack: &ackline_runtime::TcpStream, name: &str) -> f64 {
     info.metrics.ack.value(name).expect("the policy has this metric")
 }
 
-/// Seconds that a kernel sender with a small buffer takes for `len` bytes, and the stream of the stack.
+/// Seconds that a kernel sender with a small buffer takes for `len` bytes, and the stream of the
+/// stack.
 async fn small_sender(world: &mut World, ack: &str, len: u64) -> (f64, ackline_runtime::TcpStream) {
     world.use_connections(config(DEFAULT_CC, ack, DEFAULT_RTO));
     let small = |socket: &tokio::net::TcpSocket| socket.set_send_buffer_size(4_096).expect("set");

@@ -106,8 +106,8 @@ against_kernel! {
             }
         };
         tokio::join!(write_all(&mut kernel, 1, len), reader);
-        // No silly windows (RFC 9293, section 3.8.6.2.2): a window that opened by 100 bytes at a time would
-        // have drawn thousands of segments.
+        // No silly windows (RFC 9293, section 3.8.6.2.2): a window that opened by 100 bytes at a
+        // time would have drawn thousands of segments.
         let segments = world.stack.counters().tcp_in_segs;
         assert!(segments < 600, "{segments} segments for {len} bytes");
     }

@@ -28,7 +28,8 @@ enum Opens {
     Stack,
 }
 
-/// One socket of smoltcp that sends a stream, and reads one to its end; it closes its side when all is sent.
+/// One socket of smoltcp that sends a stream, and reads one to its end; it closes its side when all
+/// is sent.
 struct Peer<D> {
     port: Port<D>,
     sends: u64,

@@ -1,5 +1,5 @@
-//! A path that stands still from time to time and loses nothing: a response to a timeout has nothing to repair, and what it sends again is
-//! sent in vain.
+//! A path that stands still from time to time and loses nothing: a response to a timeout has
+//! nothing to repair, and what it sends again is sent in vain.
 
 use super::support::stream::{read_all, write_all};
 use super::support::{Ip, Opens, Setup, World};
@@ -10,8 +10,8 @@ use ackline_tcp_core::{ConnConfig, Duration, Rate};
 
 const MIB: u64 = 1 << 20;
 
-/// 20 Mbit/s and 20 ms of round trip, with up to 60 ms of queue; it moves for 400 ms and stands for 700 ms, which is longer
-/// than an RTO.
+/// 20 Mbit/s and 20 ms of round trip, with up to 60 ms of queue; it moves for 400 ms and stands for
+/// 700 ms, which is longer than an RTO.
 fn stalls(rto: &'static str) -> Setup {
     let impairment = Impairment {
         delay: Duration::from_millis(10),

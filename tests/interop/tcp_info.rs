@@ -57,7 +57,8 @@ async fn agree(world: &World, opens: Opens, ip: Ip, lossy: bool) {
             "{ours:?}\n{theirs:?}"
         );
     }
-    // Each end measures the same path, one after the other: within a factor of ten, on a busy machine.
+    // Each end measures the same path, one after the other: within a factor of ten, on a busy
+    // machine.
     let least = (Duration::from(ours.min_rtt.expect("measured")), theirs.min_rtt.expect("measured"));
     assert!(least.0 < least.1 * 10 && least.1 < least.0 * 10, "{least:?}");
 }

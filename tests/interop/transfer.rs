@@ -1,4 +1,5 @@
-//! Bytes from one end to the other: sizes, IP versions, who opens, who sends, with and without offload.
+//! Bytes from one end to the other: sizes, IP versions, who opens, who sends, with and without
+//! offload.
 
 use super::support::stream::{read_all, write_all};
 use super::support::{Ip, Opens, Setup, World};

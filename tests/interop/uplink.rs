@@ -1,8 +1,9 @@
-//! A slow uplink that an upload and a download's ACKs share, with the kernel's TCP on the other side: 100 kbit/s up by the
-//! stack's own shaper, 5 Mbit/s down, windows of 64 KiB as in Kalampoukas, Varma and Ramakrishnan (1997).
+//! A slow uplink that an upload and a download's ACKs share, with the kernel's TCP on the other
+//! side: 100 kbit/s up by the stack's own shaper, 5 Mbit/s down, windows of 64 KiB as in
+//! Kalampoukas, Varma and Ramakrishnan (1997).
 //!
-//! `cargo test --release --test interop uplink -- --nocapture` prints the table. All schedulers run at once, each in a
-//! network of its own.
+//! `cargo test --release --test interop uplink -- --nocapture` prints the table. All schedulers run
+//! at once, each in a network of its own.
 
 use super::support::stream::bytes;
 use super::support::watchdog::Watchdog;

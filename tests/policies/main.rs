@@ -1,5 +1,5 @@
-//! Policies in whole connections: any combination of them moves every byte, they can be swapped and configured
-//! while data flows, and hostile ones cannot break what the core guarantees.
+//! Policies in whole connections: any combination of them moves every byte, they can be swapped and
+//! configured while data flows, and hostile ones cannot break what the core guarantees.
 
 mod hostile;
 mod obligations;
@@ -179,8 +179,8 @@ fn the_same_seed_gives_the_same_packets_at_the_same_instants() {
     assert_ne!(run(7), run(8));
 }
 
-/// Each 10,000th packet is lost, RTT 100 ms. RFC 9438, section 5.1, table 1: an average window of 187 segments for
-/// CUBIC (whose model knows no fast convergence); for Reno sqrt(3 / 2p) = 122.
+/// Each 10,000th packet is lost, RTT 100 ms. RFC 9438, section 5.1, table 1: an average window of
+/// 187 segments for CUBIC (whose model knows no fast convergence); for Reno sqrt(3 / 2p) = 122.
 #[test]
 #[ignore = "slow"]
 fn the_average_window_is_that_of_the_deterministic_loss_model() {
@@ -188,8 +188,8 @@ fn the_average_window_is_that_of_the_deterministic_loss_model() {
         let path =
             PathConfig { delay: Duration::from_millis(50), periodic_loss: 10_000, ..PathConfig::default() };
         let mut config = config(cc, "immediate", "linux");
-        // A little above CUBIC's largest window in the cycle, 187 * 4 / (3 + beta) = 202: the curve is so flat at
-        // its plateau that a larger one takes minutes to come down.
+        // A little above CUBIC's largest window in the cycle, 187 * 4 / (3 + beta) = 202: the curve
+        // is so flat at its plateau that a larger one takes minutes to come down.
         config.cwnd_cap = Some(208 * 1448);
         let mut path = Path::new(path, config, u64::MAX, schedulers("fifo"));
         path.run_until(Instant::from_secs(21));
@@ -202,7 +202,8 @@ fn the_average_window_is_that_of_the_deterministic_loss_model() {
 
 #[test]
 fn a_shaped_host_sends_at_its_rate() {
-    // 10 Mbit/s of IP packets are 9.65 Mbit/s of data in segments of 1448 bytes with 52 bytes of headers.
+    // 10 Mbit/s of IP packets are 9.65 Mbit/s of data in segments of 1448 bytes with 52 bytes of
+    // headers.
     let mut path = Path::new(
         PathConfig::default(),
         config("cubic", "linux-like", "linux"),

@@ -1,5 +1,5 @@
-//! What a receiver owes its peer, whatever its ACK policy withholds: checked on the wire, with a peer that does anything that
-//! is legal, at any time.
+//! What a receiver owes its peer, whatever its ACK policy withholds: checked on the wire, with a
+//! peer that does anything that is legal, at any time.
 
 use crate::config;
 use ackline::Registry;
@@ -26,7 +26,8 @@ const PEER_ISS: SeqNum = SeqNum(u32::MAX - 50_000);
 /// What the peer, the application and the clock do.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// The next data in order: full segments (more than one: a super-packet), and how much shorter the last is.
+    /// The next data in order: full segments (more than one: a super-packet), and how much shorter
+    /// the last is.
     Data(u32, u32),
     /// A segment past a hole of so many segments.
     Ahead(u32),
@@ -302,7 +303,8 @@ impl Peer {
         }
     }
 
-    /// `at_once`: an ACK is due that no policy may hold; `soft`: one that it may hold only if that is counted.
+    /// `at_once`: an ACK is due that no policy may hold; `soft`: one that it may hold only if that
+    /// is counted.
     fn check(&mut self, op: Op, at_once: bool, soft: bool) {
         let before = self.acked;
         let sent = self.transmit();

@@ -1,7 +1,9 @@
-//! The corpus that fuzzing begins with, `fuzz/corpus/TARGET/seed-NAME`: it is run here, and written anew from here.
+//! The corpus that fuzzing begins with, `fuzz/corpus/TARGET/seed-NAME`: it is run here, and written
+//! anew from here.
 //!
-//! `ACKLINE_WRITE_CORPUS=1 cargo test --test scripted corpus` writes it: scripts for the target `endpoint` from the table below, and for `parse`
-//! the first small packet of each kind that these scripts send, with packets beside TCP that nobody here sends.
+//! `ACKLINE_WRITE_CORPUS=1 cargo test --test scripted corpus` writes it: scripts for the target
+//! `endpoint` from the table below, and for `parse` the first small packet of each kind that these
+//! scripts send, with packets beside TCP that nobody here sends.
 
 use crate::{packet, script};
 use ackline::core::wire::{
@@ -103,7 +105,8 @@ fn packets(scripts: &Seeds) -> Seeds {
     seeds
 }
 
-/// What the first octet of an input for `parse` says: verify checksums, or trust them; make the IPv4 header's right.
+/// What the first octet of an input for `parse` says: verify checksums, or trust them; make the
+/// IPv4 header's right.
 const VERIFY: u8 = 0;
 const TRUST: u8 = 2;
 const MEND: u8 = 4;
@@ -421,7 +424,8 @@ fn scripts() -> Seeds {
     let all_write: Vec<u8> =
         (0..4).flat_map(|conn| [write(conn, KIB), write_there(conn, SMALL)].concat()).collect();
     add("four-connections", v4, &[&four, &all_write, &EXCHANGE, &lose(2), &EXCHANGE, &both_close]);
-    // Sequence number, acknowledgment, flags, window, options: one octet of a packet under way is another.
+    // Sequence number, acknowledgment, flags, window, options: one octet of a packet under way is
+    // another.
     for (name, place) in [("seq", 4), ("ack", 8), ("flags", 13), ("window", 14), ("options", 22)] {
         let forged = [&[116, 0, 0, place, 2, 0][..], &EXCHANGE, &[117, 1, 0, place, 64, 1]].concat();
         add(&format!("forged-{name}"), v4, &[&OPEN, &write(0, KIB), &forged, &EXCHANGE, &both_close]);

@@ -1,4 +1,5 @@
-//! Two endpoints with any policies under random scripts: see [`script`]; any octets as a packet: see [`packet`]; and the corpus with which both are fuzzed.
+//! Two endpoints with any policies under random scripts: see [`script`]; any octets as a packet:
+//! see [`packet`]; and the corpus with which both are fuzzed.
 
 mod corpus;
 mod packet;
@@ -50,7 +51,8 @@ proptest! {
     }
 }
 
-/// The instructions of the tests below, as the script reads them: connect, write, read, shut down, deliver all.
+/// The instructions of the tests below, as the script reads them: connect, write, read, shut down,
+/// deliver all.
 const CONNECT: [u8; 1] = [0];
 const DELIVER: [u8; 1] = [40];
 
@@ -60,7 +62,8 @@ fn write(connection: u8, size: u8) -> [u8; 3] {
 
 #[test]
 fn a_plain_script_moves_data() {
-    // IPv4, an MTU of 1,500 and large buffers; 65,535 octets are written in one piece; 128 is the other host's bit.
+    // IPv4, an MTU of 1,500 and large buffers; 65,535 octets are written in one piece; 128 is the
+    // other host's bit.
     let settings = [1, 0, 0, 0, 0, 0, 0, 0, 0];
     let handshake = [&CONNECT[..], &DELIVER, &DELIVER, &DELIVER].concat();
     let script = [&settings[..], &handshake, &write(0, 16), &[128 + 4, 0, 16]].concat();

@@ -1,7 +1,8 @@
 //! Any octets as a received packet.
 //!
-//! The first two octets choose what is known about the checksum and where the packet is cut into slices. What is
-//! accepted is read to its end, emitted again, and split; what comes of that must be accepted too.
+//! The first two octets choose what is known about the checksum and where the packet is cut into
+//! slices. What is accepted is read to its end, emitted again, and split; what comes of that must
+//! be accepted too.
 
 use ackline::core::wire::{
     HeaderBuf, RxChecksum, RxPacket, TcpHeader, TcpSegment, Transport, TxChecksumMode, emit_tcp, gso, parse,

@@ -1,5 +1,5 @@
-//! ackline with its default policies. Unless the case is about another program, driver and application are on one thread,
-//! and data is made and used in place.
+//! ackline with its default policies. Unless the case is about another program, driver and
+//! application are on one thread, and data is made and used in place.
 
 use super::watch::Watch;
 use super::{CHUNK, Meter, end, first, queues, runtime, some};

@@ -1,5 +1,6 @@
-//! The least that can exchange packets with the kernel's TCP: constant data, one ACK for what was read in one go, no
-//! timers but one against a standstill, no buffers, nothing checked beside what a packet's reader checks.
+//! The least that can exchange packets with the kernel's TCP: constant data, one ACK for what was
+//! read in one go, no timers but one against a standstill, no buffers, nothing checked beside what
+//! a packet's reader checks.
 //!
 //! What a device can carry in one thread's time is this; a stack on it can only be slower.
 
@@ -21,13 +22,13 @@ use std::time::Duration;
 const MSS: u16 = 1460;
 /// The most segments whose super-packet stays below 64 KiB.
 const SEGMENTS: usize = (65_535 - 40) / MSS as usize;
-/// About 4 MiB of different memory is sent from, since a TCP must keep what is not acknowledged yet, and cannot send
-/// what is in the cache anyway.
+/// About 4 MiB of different memory is sent from, since a TCP must keep what is not acknowledged
+/// yet, and cannot send what is in the cache anyway.
 const RING: usize = 64 * SEGMENTS * MSS as usize;
 /// What is offered to the kernel is 65,535 bytes shifted by this: 1 GiB if it sends super-packets.
 const WINDOW_SCALE: u8 = 14;
-/// 512 KiB if it sends single packets: fewer than the 500 that wait in a TUN device before it drops one, from which
-/// a loop without selective acknowledgments recovers badly.
+/// 512 KiB if it sends single packets: fewer than the 500 that wait in a TUN device before it drops
+/// one, from which a loop without selective acknowledgments recovers badly.
 const PLAIN_WINDOW_SCALE: u8 = 3;
 /// Bytes read in one go: an ACK for every so many, so that the kernel never waits for one.
 const BATCH: u32 = 4 * SEGMENTS as u32 * MSS as u32;

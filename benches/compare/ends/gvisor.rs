@@ -1,4 +1,5 @@
-//! gVisor's netstack, which is Go: a program of its own ([`main.go`](../gvisor/main.go)) that is asked what came through.
+//! gVisor's netstack, which is Go: a program of its own ([`main.go`](../gvisor/main.go)) that is
+//! asked what came through.
 
 use super::Meter;
 use crate::Outcome;
@@ -27,7 +28,8 @@ pub(crate) fn build() -> Result<(), String> {
     }
 }
 
-/// The program, with its device open. It ends when this is dropped or its process ends, however that ends.
+/// The program, with its device open. It ends when this is dropped or its process ends, however
+/// that ends.
 pub(crate) struct Program {
     process: Child,
     requests: ChildStdin,

@@ -1,4 +1,5 @@
-//! The kernel's TCP, with blocking calls if one connection is busy, and epoll (through tokio) for many.
+//! The kernel's TCP, with blocking calls if one connection is busy, and epoll (through tokio) for
+//! many.
 
 use super::{CHUNK, Meter, all, end, some};
 use crate::case::{Act, Wait};
@@ -46,8 +47,8 @@ pub(crate) fn connect(act: Act, cc: Option<&str>, meter: &Arc<Meter>) -> io::Res
     }
 }
 
-/// `None`: what the machine has by default. Before a socket is connected, for a connection that began with BBR stays
-/// paced.
+/// `None`: what the machine has by default. Before a socket is connected, for a connection that
+/// began with BBR stays paced.
 pub(crate) fn set_congestion_control(socket: impl AsFd, name: Option<&str>) -> io::Result<()> {
     let Some(name) = name else { return Ok(()) };
     sockopt::set_tcp_congestion(socket, name)

@@ -1,8 +1,9 @@
 //! The two ends of a measurement, and what they count.
 //!
-//! Every end is one thread that runs its stack and its application, and never stops by itself: the process ends when
-//! it has been looked at. gVisor's is a process instead, whose runtime has as many threads as it likes. The measured end connects, so that it alone decides how; the other end is the kernel's TCP,
-//! the same code for every contestant.
+//! Every end is one thread that runs its stack and its application, and never stops by itself: the
+//! process ends when it has been looked at. gVisor's is a process instead, whose runtime has as
+//! many threads as it likes. The measured end connects, so that it alone decides how; the other end
+//! is the kernel's TCP, the same code for every contestant.
 
 pub(crate) mod ackline;
 pub(crate) mod bare;

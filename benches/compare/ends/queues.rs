@@ -1,5 +1,6 @@
-//! A program on workers that never meets the stack's lock: the stack has a thread of its own, with a task for each stream, to which a queue of
-//! chunks leads. The program copies into chunks, or out of them.
+//! A program on workers that never meets the stack's lock: the stack has a thread of its own, with
+//! a task for each stream, to which a queue of chunks leads. The program copies into chunks, or out
+//! of them.
 
 use super::ackline::COPY;
 use super::{Meter, runtime};

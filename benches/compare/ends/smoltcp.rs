@@ -17,8 +17,8 @@ use std::time::Duration;
 const MTU: usize = 1500;
 /// Of a socket's buffers if one connection sends: more makes it no faster.
 const BUFFER: usize = 4 << 20;
-/// If one receives: fewer packets than wait in a TUN device (500) before it drops one. It answers no
-/// loss with selective acknowledgments, and is slower with larger buffers.
+/// If one receives: fewer packets than wait in a TUN device (500) before it drops one. It answers
+/// no loss with selective acknowledgments, and is slower with larger buffers.
 const RECEIVE_BUFFER: usize = 512 << 10;
 /// If there are many: what passes through is still several megabytes.
 const BUFFER_OF_MANY: usize = 256 << 10;

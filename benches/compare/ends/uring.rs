@@ -1,7 +1,9 @@
-//! A plain TUN device that is read and written through io_uring: up to [`DEPTH`] packets in each system call.
+//! A plain TUN device that is read and written through io_uring: up to [`DEPTH`] packets in each
+//! system call.
 //!
-//! Each call's operations end within it, since neither a read that may not wait nor a write to a TUN device is ever suspended; so no kernel thread takes
-//! part. What is written is copied first: it must stay where it is until the call.
+//! Each call's operations end within it, since neither a read that may not wait nor a write to a
+//! TUN device is ever suspended; so no kernel thread takes part. What is written is copied first:
+//! it must stay where it is until the call.
 
 use ackline_runtime::device::tun::Tun;
 use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
@@ -53,14 +55,16 @@ impl Uring {
         let mut operations = 0;
         for packet in &self.writes[..self.waiting] {
             let write = opcode::Write::new(fd, packet.as_ptr(), packet.len() as u32).build().user_data(WRITE);
-            // SAFETY: the buffer is not touched before the call below has returned, when the write has ended.
+            // SAFETY: the buffer is not touched before the call below has returned, when the write
+            // has ended.
             unsafe { self.ring.submission().push(&write) }.map_err(io::Error::other)?;
             operations += 1;
         }
         self.waiting = 0;
         for (index, buffer) in self.reads.iter_mut().enumerate().filter(|_| read) {
             let read = opcode::Read::new(fd, buffer.as_mut_ptr(), ROOM as u32).rw_flags(NO_WAIT).build();
-            // SAFETY: nobody has a packet in the buffers when this is called, and none is touched before the read has ended.
+            // SAFETY: nobody has a packet in the buffers when this is called, and none is touched
+            // before the read has ended.
             unsafe { self.ring.submission().push(&read.user_data(index as u64)) }
                 .map_err(io::Error::other)?;
             operations += 1;

@@ -1,4 +1,5 @@
-//! The picture of throughput: a panel of bars for each kind of packets, as SVG that is dark if the reader's screen is.
+//! The picture of throughput: a panel of bars for each kind of packets, as SVG that is dark if the
+//! reader's screen is.
 
 use super::tables::{RECEIVE, SEND};
 use super::text::number;
@@ -132,7 +133,8 @@ fn panel(out: &mut String, top: f64, heading: &str, rows: &[Row]) -> f64 {
     bottom + TICKS
 }
 
-/// Between the numbers of a scale that goes to `most`: 1, 2 or 5 times a power of ten, at most five of them.
+/// Between the numbers of a scale that goes to `most`: 1, 2 or 5 times a power of ten, at most five
+/// of them.
 fn step(most: f64) -> f64 {
     let mut power = 0.01;
     loop {

@@ -114,7 +114,8 @@ pub(super) fn rings(results: &Results) -> String {
     table.render()
 }
 
-/// What other programs around the stack reach, to one on a single thread that exchanges data in the same way.
+/// What other programs around the stack reach, to one on a single thread that exchanges data in the
+/// same way.
 pub(super) fn programs(results: &Results) -> String {
     let mut table = Table::new(&["TUN", "one thread", "two workers", "ratio", "processor time, ratio"]);
     for (access, one, workers) in [

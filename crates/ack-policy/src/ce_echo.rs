@@ -1,6 +1,6 @@
-//! `ce-echo`: wraps another policy and sends an ACK at once when the CE mark of arriving data changes. The
-//! core does the same with every policy if DCTCP feedback is in use; chosen by name it serves classic ECN,
-//! whose sender then learns of a mark without the delay of an ACK.
+//! `ce-echo`: wraps another policy and sends an ACK at once when the CE mark of arriving data
+//! changes. The core does the same with every policy if DCTCP feedback is in use; chosen by name it
+//! serves classic ECN, whose sender then learns of a mark without the delay of an ACK.
 
 use crate::{Immediate, LinuxLike};
 use ackline_tcp_core::policy::ack::{AckInit, AckPolicy};

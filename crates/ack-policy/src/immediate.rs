@@ -1,5 +1,5 @@
-//! `immediate`: an ACK for every arrival. Gives the sender the finest ACK clock that the network allows, at
-//! the price of twice the ACKs; a super-packet is one arrival.
+//! `immediate`: an ACK for every arrival. Gives the sender the finest ACK clock that the network
+//! allows, at the price of twice the ACKs; a super-packet is one arrival.
 
 use ackline_tcp_core::policy::NewAckPolicy;
 use ackline_tcp_core::policy::ack::{AckCause, AckInit, AckPlan, AckPolicy, DataArrival, RecvView};

@@ -10,8 +10,8 @@
 //! | `csa3` | as `a3`, and more often after signs of congestion | the same |
 //! | `sunos-delayed` | for 35 % of the receive buffer or two segments, or at a tick of 200 ms | SunOS 4.1 |
 //!
-//! [`ACK`] is the table that resolves names such as `delayed:delay=100ms`. Whatever a policy says, the core
-//! sends the ACKs that RFC 9293 demands.
+//! [`ACK`] is the table that resolves names such as `delayed:delay=100ms`. Whatever a policy says,
+//! the core sends the ACKs that RFC 9293 demands.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]

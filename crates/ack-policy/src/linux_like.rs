@@ -8,16 +8,18 @@
 //! ```
 //!
 //! Quick ACKs let a sender in slow start grow as fast as it may. The delay follows the arrivals: it
-//! approaches 40 ms while they are dense, grows with the gaps between them, and doubles if it was too short
-//! for a second segment to arrive. A host that answers within the delay is interactive: its ACKs ride on its
-//! replies.
+//! approaches 40 ms while they are dense, grows with the gaps between them, and doubles if it was
+//! too short for a second segment to arrive. A host that answers within the delay is interactive:
+//! its ACKs ride on its replies.
 //!
-//! A sender that answers marks by ECN may have a window of one segment. So the first mark is worth two quick ACKs, the next ones
-//! none until the sender says by CWR that it has answered, and CWR is acknowledged at once. A sender of DCTCP does not say it: each mark is
-//! worth as many quick ACKs as the start.
+//! A sender that answers marks by ECN may have a window of one segment. So the first mark is worth
+//! two quick ACKs, the next ones none until the sender says by CWR that it has answered, and CWR is
+//! acknowledged at once. A sender of DCTCP does not say it: each mark is worth as many quick ACKs
+//! as the start.
 //!
-//! Based on Linux 6.x (`tcp_event_data_recv`, `tcp_data_ecn_check`, `tcp_ecn_accept_cwr`, `tcp_send_delayed_ack`, `tcp_cleanup_rbuf`). One difference:
-//! Linux lets a slow reader's ACKs wait for the read; here the core demands one for every second segment.
+//! Based on Linux 6.x (`tcp_event_data_recv`, `tcp_data_ecn_check`, `tcp_ecn_accept_cwr`,
+//! `tcp_send_delayed_ack`, `tcp_cleanup_rbuf`). One difference: Linux lets a slow reader's ACKs
+//! wait for the read; here the core demands one for every second segment.
 
 use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::ack::{
@@ -40,8 +42,8 @@ pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
     })
 };
 
-/// A pause in the arrivals after which a peer restarts in slow start: Linux's minimum RTO, used if no RTT is
-/// known.
+/// A pause in the arrivals after which a peer restarts in slow start: Linux's minimum RTO, used if
+/// no RTT is known.
 const LEAST_PAUSE: Duration = Duration::from_millis(200);
 /// Fewest quick ACKs at the start, however small the window.
 const LEAST_QUICK: u32 = 2;
@@ -148,7 +150,8 @@ impl LinuxLike {
         self.pushed && !self.interactive && view.free == view.buffer
     }
 
-    /// Adapts the delay to the time since the last arrival, and to the others of a run, which came without a gap.
+    /// Adapts the delay to the time since the last arrival, and to the others of a run, which came
+    /// without a gap.
     fn measure(&mut self, view: &RecvView, packets: u32) {
         let last = core::mem::replace(&mut self.last_arrival, view.now);
         if last == Instant::FAR_FUTURE {
@@ -178,8 +181,8 @@ impl LinuxLike {
         self.delay = self.delay.min(self.settings.max);
     }
 
-    /// The delay of an ACK planned at this event: no longer than a round trip, which is what the peer
-    /// expects, but at least the minimum.
+    /// The delay of an ACK planned at this event: no longer than a round trip, which is what the
+    /// peer expects, but at least the minimum.
     fn plan(&self, view: &RecvView) -> Duration {
         match view.srtt {
             Some(srtt) => self.delay.min(srtt.max(self.settings.min)),
@@ -219,7 +222,8 @@ impl AckPolicy for LinuxLike {
 
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
         if data.class == DataClass::Duplicate || (data.ce && view.ecn == Ecn::Dctcp) {
-            // The peer retransmitted needlessly, or counts marks and may have a window of one segment.
+            // The peer retransmitted needlessly, or counts marks and may have a window of one
+            // segment.
             self.enter_quick(view, self.settings.quick);
         }
         self.reduced |= data.cwr;
@@ -260,8 +264,8 @@ impl AckPolicy for LinuxLike {
     }
 
     fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
-        // Pushed data that the application has read completely is the end of a message: unless a reply is
-        // likely, waiting gains nothing.
+        // Pushed data that the application has read completely is the end of a message: unless a
+        // reply is likely, waiting gains nothing.
         let unacked = view.unacked();
         if unacked > view.rmss || (self.is_read(view) && unacked > 0) { AckPlan::NOW } else { AckPlan::Keep }
     }
@@ -336,8 +340,8 @@ mod tests {
             self
         }
 
-        /// `len` bytes arrive in order. An ACK that the policy wants is sent; otherwise the milliseconds
-        /// until it is due.
+        /// `len` bytes arrive in order. An ACK that the policy wants is sent; otherwise the
+        /// milliseconds until it is due.
         fn data(&mut self, len: u32) -> Option<u64> {
             self.arrive(len, false)
         }

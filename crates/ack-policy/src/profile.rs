@@ -1,4 +1,5 @@
-//! Profiles of the policies that repeat published measurements: today's hosts, and the measured ones.
+//! Profiles of the policies that repeat published measurements: today's hosts, and the measured
+//! ones.
 //!
 //! | | `default` | `paper` |
 //! |---|---|---|

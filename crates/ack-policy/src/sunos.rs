@@ -1,13 +1,15 @@
-//! `sunos-delayed`: the delayed ACK of SunOS 4.1 and its BSD relatives. Together with Nagle's algorithm at
-//! the sender it stalls a connection until a timer expires (Chang, Chan and Yeung, sections 15.2 and 15.3).
+//! `sunos-delayed`: the delayed ACK of SunOS 4.1 and its BSD relatives. Together with Nagle's
+//! algorithm at the sender it stalls a connection until a timer expires (Chang, Chan and Yeung,
+//! sections 15.2 and 15.3).
 //!
 //! - Step 7: an ACK at once for 35 % of the receive buffer or two segments, whichever is less.
-//! - Step 8: otherwise at the next tick of a free-running clock of 200 ms, shared by all connections of a
-//!   host; or, as in the paper's simulation, a time after the first unacknowledged byte.
+//! - Step 8: otherwise at the next tick of a free-running clock of 200 ms, shared by all
+//!   connections of a host; or, as in the paper's simulation, a time after the first unacknowledged
+//!   byte.
 //! - Step 9: a read sends an ACK if it could move the window's edge by as much as step 7 asks for.
 //!
-//! It fails if 35 % of the buffer is more than the sender ever has outstanding: then each tick releases one
-//! buffer.
+//! It fails if 35 % of the buffer is more than the sender ever has outstanding: then each tick
+//! releases one buffer.
 
 use crate::profile::{Edge, Host, MSS, PROFILE, Profile, WINDOW};
 use ackline_tcp_core::policy::ack::{
@@ -217,10 +219,11 @@ impl AckPolicy for SunOsDelayed {
     }
 }
 
-/// The plan for data that waits until `due` or until `threshold` bytes have arrived; `None` if it has waited
-/// enough.
+/// The plan for data that waits until `due` or until `threshold` bytes have arrived; `None` if it
+/// has waited enough.
 ///
-/// If the threshold exceeds what RFC 9293 (section 3.8.6.3) wants acknowledged at once, the ACK is withheld.
+/// If the threshold exceeds what RFC 9293 (section 3.8.6.3) wants acknowledged at once, the ACK is
+/// withheld.
 pub(crate) fn delayed(view: &RecvView, threshold: u32, due: Instant) -> Option<AckPlan> {
     if due <= view.now {
         None

@@ -64,8 +64,8 @@ pub unsafe extern "C" fn ackline_address_parse(from: *const c_char, address: *mu
     })
 }
 
-/// Writes an address as text that ends with a zero. `ACKLINE_ADDRESS_TEXT` bytes are enough for any. Returns its length without the zero,
-/// or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+/// Writes an address as text that ends with a zero. `ACKLINE_ADDRESS_TEXT` bytes are enough for
+/// any. Returns its length without the zero, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
 ///
 /// # Safety
 /// `address` is null or an address; `to` is null or has room for `len` bytes.

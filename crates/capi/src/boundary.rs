@@ -1,7 +1,8 @@
 //! What crosses the boundary between C and Rust: panics, pointers, the callback.
 //!
-//! The stack is a reference in an `Option` (the same in C, with null as `None`): what is behind it is shared, and locked. Every other pointer is
-//! raw, and used for one read or one write. Two of them may be the same place, or be inside the buffer of a call: a reference to what a second
+//! The stack is a reference in an `Option` (the same in C, with null as `None`): what is behind it
+//! is shared, and locked. Every other pointer is raw, and used for one read or one write. Two of
+//! them may be the same place, or be inside the buffer of a call: a reference to what a second
 //! pointer writes would be undefined behaviour, whoever reads it.
 
 use crate::error::{ACKLINE_EFAULT, ACKLINE_ENOTRECOVERABLE, Failure};
@@ -90,7 +91,8 @@ pub(crate) unsafe fn items<'a, T>(items: *const T, len: usize, what: &str) -> Re
     if len == 0 {
         return Ok(&[]);
     }
-    // SAFETY: it is not null, and not longer than an allocation can be; the rest is the caller's promise.
+    // SAFETY: it is not null, and not longer than an allocation can be; the rest is the caller's
+    // promise.
     Ok(unsafe { slice::from_raw_parts(items, len) })
 }
 
@@ -107,7 +109,8 @@ pub(crate) unsafe fn room<'a, T>(
     if len == 0 {
         return Ok(&mut []);
     }
-    // SAFETY: it is not null, and not longer than an allocation can be; the rest is the caller's promise.
+    // SAFETY: it is not null, and not longer than an allocation can be; the rest is the caller's
+    // promise.
     Ok(unsafe { slice::from_raw_parts_mut(room.cast::<MaybeUninit<T>>(), len) })
 }
 
@@ -130,7 +133,8 @@ pub(crate) unsafe fn write_text(from: &str, to: *mut c_char, len: usize) -> Resu
     Ok(copied as i32)
 }
 
-/// Copies as much of a struct as a caller has who knows `size` bytes of it. What it knows beyond is zero.
+/// Copies as much of a struct as a caller has who knows `size` bytes of it. What it knows beyond is
+/// zero.
 ///
 /// # Safety
 /// `to` is null, or has room for `size` bytes if that is a size that a struct can have.
@@ -140,7 +144,8 @@ pub(crate) unsafe fn prefix<T: Copy>(from: &T, to: *mut T, size: usize) -> Resul
     }
     check::<u8>(to.is_null(), size, "the struct")?;
     let known = size.min(size_of::<T>());
-    // SAFETY: `from` has as many bytes, and `to` has room for them, says the caller. `from` is ours, so they do not overlap.
+    // SAFETY: `from` has as many bytes, and `to` has room for them, says the caller. `from` is
+    // ours, so they do not overlap.
     unsafe { ptr::copy_nonoverlapping(ptr::from_ref(from).cast::<u8>(), to.cast::<u8>(), known) };
     // SAFETY: these are the bytes from there to `size`.
     unsafe { to.cast::<u8>().add(known).write_bytes(0, size - known) };
@@ -178,7 +183,8 @@ pub(crate) struct Transmitter {
 
 impl Transmitter {
     /// # Safety
-    /// `function` may be called with `user` as long as the result exists, as [`ackline_transmit`] says.
+    /// `function` may be called with `user` as long as the result exists, as [`ackline_transmit`]
+    /// says.
     pub(crate) unsafe fn new(function: ackline_transmit, user: *mut c_void) -> Result<Self, Failure> {
         Ok(Self { function: given(function, "transmit")?, user })
     }

@@ -40,7 +40,8 @@ pub const ACKLINE_ECONNABORTED: i32 = -103;
 pub const ACKLINE_ECONNRESET: i32 = -104;
 /// The handshake is not complete; or a UDP socket has no peer.
 pub const ACKLINE_ENOTCONN: i32 = -107;
-/// The peer sent data after this side had closed, and the connection was reset (RFC 9293, section 3.6.1).
+/// The peer sent data after this side had closed, and the connection was reset (RFC 9293, section
+/// 3.6.1).
 pub const ACKLINE_ESHUTDOWN: i32 = -108;
 /// The peer did not answer in time.
 pub const ACKLINE_ETIMEDOUT: i32 = -110;
@@ -51,14 +52,15 @@ pub const ACKLINE_EHOSTUNREACH: i32 = -113;
 /// An earlier call of this stack hit a bug of ackline's: the stack can only be freed.
 pub const ACKLINE_ENOTRECOVERABLE: i32 = -131;
 
-/// The meaning of `code`, such as "connection refused". A string that lives forever; "unknown code" for a number that is no code.
+/// The meaning of `code`, such as "connection refused". A string that lives forever; "unknown code"
+/// for a number that is no code.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_strerror(code: i32) -> *const c_char {
     meaning(code).as_ptr()
 }
 
-/// What was wrong with the last call of this thread that failed, and what would be right. Valid until the next call of this thread that fails;
-/// empty if none has.
+/// What was wrong with the last call of this thread that failed, and what would be right. Valid
+/// until the next call of this thread that fails; empty if none has.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_last_error() -> *const c_char {
     // While a thread ends, its text may be gone already.
@@ -114,7 +116,8 @@ impl Failure {
         Self::new(ACKLINE_EINVAL, text)
     }
 
-    /// Nothing to do at present: the text is only that of the code, so that a loop that runs into it costs little.
+    /// Nothing to do at present: the text is only that of the code, so that a loop that runs into
+    /// it costs little.
     pub(crate) const fn not_now() -> Self {
         Self { code: ACKLINE_EAGAIN, text: String::new() }
     }

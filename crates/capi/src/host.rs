@@ -1,7 +1,8 @@
 //! A stack with its sockets, in safe Rust: what the functions that C calls do.
 //!
-//! **Events** are taken from the endpoint after sending, when the stack is polled, or when the program asks for events. The endpoint names
-//! connections, listeners and sockets; the program has handles, so each event becomes news of the socket with that name.
+//! **Events** are taken from the endpoint after sending, when the stack is polled, or when the
+//! program asks for events. The endpoint names connections, listeners and sockets; the program has
+//! handles, so each event becomes news of the socket with that name.
 
 mod streams;
 mod syns;
@@ -23,11 +24,13 @@ use ackline_tcp_core::{
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The callback had no room for a packet: the program is asked to poll again after this time, if it has not before. A departure that is due
-/// waits meanwhile, so the deadline alone would be in the past.
+/// The callback had no room for a packet: the program is asked to poll again after this time, if it
+/// has not before. A departure that is due waits meanwhile, so the deadline alone would be in the
+/// past.
 const RECHECK: Duration = Duration::from_millis(10);
 
-/// The first instant that is refused: a time from 292 years on is an error in computing it, and could not be taken back.
+/// The first instant that is refused: a time from 292 years on is an error in computing it, and
+/// could not be taken back.
 const END_OF_TIME: u64 = 1 << 63;
 
 /// A stack.
@@ -140,7 +143,8 @@ impl Host {
                 Event::Closed { .. } => ACKLINE_ENDED,
                 _ => continue,
             };
-            // A connection that nobody has accepted has no handle: what there is to know of it is told with the handle.
+            // A connection that nobody has accepted has no handle: what there is to know of it is
+            // told with the handle.
             self.tell(Name::Conn(event.conn()), news);
         }
         self.collect_syns();

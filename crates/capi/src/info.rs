@@ -46,7 +46,8 @@ pub(crate) const fn number_of(state: State) -> i32 {
     }
 }
 
-/// A snapshot of a connection: fields of Linux's `tcp_info`, in bytes, segments and nanoseconds. Later versions may add fields at the end.
+/// A snapshot of a connection: fields of Linux's `tcp_info`, in bytes, segments and nanoseconds.
+/// Later versions may add fields at the end.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ackline_tcp_info {
@@ -165,8 +166,9 @@ fn name(text: &str) -> [c_char; 32] {
     name
 }
 
-/// A snapshot of a connection, as of the latest instant that the stack was given. `size` is `sizeof(ackline_tcp_info)`: with it, a program
-/// that was compiled for a smaller struct gets the fields that it has. Returns 0, or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`.
+/// A snapshot of a connection, as of the latest instant that the stack was given. `size` is
+/// `sizeof(ackline_tcp_info)`: with it, a program that was compiled for a smaller struct gets the
+/// fields that it has. Returns 0, or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`.
 ///
 /// # Safety
 /// `info` is null or has room for `size` bytes, if that is a size that a struct can have.

@@ -1,7 +1,8 @@
 //! The sockets of a stack by handle, and which of them have news.
 //!
-//! A handle is a number: the place of a socket in a table, and how many sockets had that place before. So a closed socket matches no later one,
-//! and whatever number C passes is looked up, not believed.
+//! A handle is a number: the place of a socket in a table, and how many sockets had that place
+//! before. So a closed socket matches no later one, and whatever number C passes is looked up, not
+//! believed.
 
 use crate::error::{ACKLINE_EBADF, Failure};
 use crate::stack::ackline_socket;
@@ -105,7 +106,8 @@ impl Sockets {
         Ok(removed)
     }
 
-    /// The socket called `name` is another one from now on; returns its handle, if the program has it.
+    /// The socket called `name` is another one from now on; returns its handle, if the program has
+    /// it.
     pub(crate) fn become_another(&mut self, name: Name, socket: Socket) -> Option<ackline_socket> {
         let at = self.by_name.remove(&name)?;
         if let Some(name) = socket.name() {

@@ -7,23 +7,27 @@ use ackline_tcp_core::counters::Counters;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, TryLockError};
 
-/// A socket of a stack: a connection, a listener, or one for UDP. Handles are never used again within a stack; 0 is none.
+/// A socket of a stack: a connection, a listener, or one for UDP. Handles are never used again
+/// within a stack; 0 is none.
 #[expect(non_camel_case_types, reason = "it is C's name")]
 pub type ackline_socket = u64;
 
-/// Takes one IP packet, which the stack sends; called by `ackline_stack_poll`. `packet` has `len` bytes, at most the MTU, and is valid during
-/// the call. Returns 0 if the packet was taken, or lost; another number if there is no room for it at present: then the stack keeps it, and
-/// offers it first when it is polled again.
+/// Takes one IP packet, which the stack sends; called by `ackline_stack_poll`. `packet` has `len`
+/// bytes, at most the MTU, and is valid during the call. Returns 0 if the packet was taken, or
+/// lost; another number if there is no room for it at present: then the stack keeps it, and offers
+/// it first when it is polled again.
 ///
-/// The function must return, without `longjmp` or a C++ exception, and must not call the stack that calls it, which would
-/// answer `ACKLINE_EBUSY`.
+/// The function must return, without `longjmp` or a C++ exception, and must not call the stack that
+/// calls it, which would answer `ACKLINE_EBUSY`.
 #[expect(non_camel_case_types, reason = "it is C's name")]
 pub type ackline_transmit =
     Option<unsafe extern "C" fn(user: *mut c_void, packet: *const u8, len: usize) -> c_int>;
 
-/// There may be something to read: data, the end of the stream, an error; or a listener has a connection.
+/// There may be something to read: data, the end of the stream, an error; or a listener has a
+/// connection.
 pub const ACKLINE_READABLE: u32 = 1;
-/// There may be room to write: a connection is established, or a write that was not taken whole can go on.
+/// There may be room to write: a connection is established, or a write that was not taken whole can
+/// go on.
 pub const ACKLINE_WRITABLE: u32 = 2;
 /// The peer has acknowledged everything written, and the end of the stream.
 pub const ACKLINE_FLUSHED: u32 = 4;
@@ -42,8 +46,9 @@ pub struct ackline_event {
 
 /// A stack: a host with its addresses, connections and timers.
 ///
-/// A stack does nothing by itself: it works during the calls of its functions, on the thread that calls. Calls for one stack must come one after
-/// the other, from any threads; one that comes during another fails with `ACKLINE_EBUSY` and changes nothing. Different stacks are independent.
+/// A stack does nothing by itself: it works during the calls of its functions, on the thread that
+/// calls. Calls for one stack must come one after the other, from any threads; one that comes
+/// during another fails with `ACKLINE_EBUSY` and changes nothing. Different stacks are independent.
 #[derive(Debug)]
 #[expect(non_camel_case_types, reason = "it is C's name")]
 pub struct ackline_stack(Mutex<Host>);
@@ -65,20 +70,24 @@ pub(crate) fn with<N: From<i32>>(
 
 /// Makes a stack.
 ///
-/// `options` are settings as in `addresses=10.0.0.2+fd00::2,mtu=1400,cc=cubic:beta=0.8,sack=off`: of the host, and of connections that set
-/// none of their own. `ackline list host` and `ackline list conn` print all of them. There must be an address, or `any_address=on`. The
-/// text is copied.
+/// `options` are settings as in `addresses=10.0.0.2+fd00::2,mtu=1400,cc=cubic:beta=0.8,sack=off`:
+/// of the host, and of connections that set none of their own. `ackline list host` and
+/// `ackline list conn` print all of them. There must be an address, or `any_address=on`. The text
+/// is copied.
 ///
-/// `transmit` is called with `user` by `ackline_stack_poll`, as long as the stack exists. The stack does not look at what `user` points to.
+/// `transmit` is called with `user` by `ackline_stack_poll`, as long as the stack exists. The stack
+/// does not look at what `user` points to.
 ///
-/// `seed` has 32 bytes, of which sequence numbers, ports and hashes are made: the same seed and the same calls give the same packets. It is null for
-/// random ones, which a stack needs that talks to others.
+/// `seed` has 32 bytes, of which sequence numbers, ports and hashes are made: the same seed and the
+/// same calls give the same packets. It is null for random ones, which a stack needs that talks to
+/// others.
 ///
-/// Returns 0 and the stack, which `ackline_stack_free` frees; or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`, `ACKLINE_EIO`.
+/// Returns 0 and the stack, which `ackline_stack_free` frees; or `ACKLINE_EINVAL`,
+/// `ACKLINE_EFAULT`, `ACKLINE_EIO`.
 ///
 /// # Safety
-/// `options` is null or a string that ends with a zero, `seed` null or 32 bytes; `stack` is null or has room for a pointer; `transmit` may be called
-/// as `ackline_transmit` says.
+/// `options` is null or a string that ends with a zero, `seed` null or 32 bytes; `stack` is null or
+/// has room for a pointer; `transmit` may be called as `ackline_transmit` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_stack_new(
     options: *const c_char,
@@ -107,15 +116,17 @@ pub unsafe extern "C" fn ackline_stack_new(
     })
 }
 
-/// Frees a stack with its sockets and its descriptor. Nothing is sent: peers learn nothing. To end in order, close the sockets, and go on
-/// until `ackline_stack_connections` is 0. Null is ignored. Returns 0, or `ACKLINE_EBUSY` during a call of the stack: then it is not freed.
+/// Frees a stack with its sockets and its descriptor. Nothing is sent: peers learn nothing. To end
+/// in order, close the sockets, and go on until `ackline_stack_connections` is 0. Null is ignored.
+/// Returns 0, or `ACKLINE_EBUSY` during a call of the stack: then it is not freed.
 ///
 /// # Safety
 /// `stack` is null, or of `ackline_stack_new` and not freed; nobody uses it any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_stack_free(stack: *mut ackline_stack) -> i32 {
     guard(|| {
-        // SAFETY: the caller's promise. A callback of the stack has a reference, too, which ends before the stack is freed.
+        // SAFETY: the caller's promise. A callback of the stack has a reference, too, which ends
+        // before the stack is freed.
         let Some(shared) = (unsafe { stack.as_ref() }) else { return Ok(0) };
         if let Err(TryLockError::WouldBlock) = shared.0.try_lock() {
             return Err(Failure::new(
@@ -129,8 +140,9 @@ pub unsafe extern "C" fn ackline_stack_free(stack: *mut ackline_stack) -> i32 {
     })
 }
 
-/// Gives the stack an IP packet that arrived at `now`, in nanoseconds of a clock that does not go back. `packet` has `len` bytes, and is not used
-/// after the call. What is malformed or for nobody is dropped and counted, as a host does it. Returns 0, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+/// Gives the stack an IP packet that arrived at `now`, in nanoseconds of a clock that does not go
+/// back. `packet` has `len` bytes, and is not used after the call. What is malformed or for nobody
+/// is dropped and counted, as a host does it. Returns 0, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
 ///
 /// Call `ackline_stack_poll` after one or several of these.
 ///
@@ -149,13 +161,14 @@ pub unsafe extern "C" fn ackline_stack_input(
     })
 }
 
-/// Serves the timers up to `now` and sends what is to be sent, by the callback. Call it after packets have come in, after calls for sockets,
-/// and at the deadline.
+/// Serves the timers up to `now` and sends what is to be sent, by the callback. Call it after
+/// packets have come in, after calls for sockets, and at the deadline.
 ///
-/// `deadline` gets the time of the next call, if nothing happens before: `UINT64_MAX` if there is none. It may be null.
+/// `deadline` gets the time of the next call, if nothing happens before: `UINT64_MAX` if there is
+/// none. It may be null.
 ///
-/// Returns 0; or 1 if the callback had no room: call again when it has, or at the deadline, which is at most 10 ms away then; or
-/// `ACKLINE_EINVAL`.
+/// Returns 0; or 1 if the callback had no room: call again when it has, or at the deadline, which
+/// is at most 10 ms away then; or `ACKLINE_EINVAL`.
 ///
 /// # Safety
 /// `deadline` is null or has room for a time.
@@ -175,8 +188,10 @@ pub unsafe extern "C" fn ackline_stack_poll(
     })
 }
 
-/// Takes up to `max` events, of different sockets. An event is told once, and again only if the program has done what it allowed: read until
-/// `ACKLINE_EAGAIN`, or written until not all was taken. Returns how many there were; 0 if there are no more; or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+/// Takes up to `max` events, of different sockets. An event is told once, and again only if the
+/// program has done what it allowed: read until `ACKLINE_EAGAIN`, or written until not all was
+/// taken. Returns how many there were; 0 if there are no more; or `ACKLINE_EINVAL`,
+/// `ACKLINE_EFAULT`.
 ///
 /// # Safety
 /// `events` is null or has room for `max` events.
@@ -204,21 +219,23 @@ pub unsafe extern "C" fn ackline_stack_events(
     })
 }
 
-/// A descriptor that is readable while there may be events, for `poll`, `epoll` and event loops. It belongs to the stack, which closes
-/// it; only wait for it. Linux and Android. Returns the descriptor, or `ACKLINE_EOPNOTSUPP`, `ACKLINE_EIO`.
+/// A descriptor that is readable while there may be events, for `poll`, `epoll` and event loops. It
+/// belongs to the stack, which closes it; only wait for it. Linux and Android. Returns the
+/// descriptor, or `ACKLINE_EOPNOTSUPP`, `ACKLINE_EIO`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_stack_fd(stack: Option<&ackline_stack>) -> i32 {
     with(stack, Host::fd)
 }
 
-/// Number of connections that have not ended, those included whose socket is closed and that still deliver. Connections in TIME-WAIT whose socket
-/// is closed do not count.
+/// Number of connections that have not ended, those included whose socket is closed and that still
+/// deliver. Connections in TIME-WAIT whose socket is closed do not count.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_stack_connections(stack: Option<&ackline_stack>) -> i64 {
     with(stack, |host| Ok(host.connections() as i64))
 }
 
-/// The value of a counter, such as `TcpExtListenOverflows`. Returns 0, or `ACKLINE_EINVAL` for an unknown name, `ACKLINE_EFAULT`.
+/// The value of a counter, such as `TcpExtListenOverflows`. Returns 0, or `ACKLINE_EINVAL` for an
+/// unknown name, `ACKLINE_EFAULT`.
 ///
 /// # Safety
 /// `name` is null or a string that ends with a zero; `value` is null or has room for a number.
@@ -237,8 +254,9 @@ pub unsafe extern "C" fn ackline_stack_counter(
     })
 }
 
-/// Writes the name of counter number `index`, from 0 on, as text that ends with a zero. 64 bytes are enough for any. Returns the length of the name, or
-/// `ACKLINE_EINVAL` if there are no more counters or no room.
+/// Writes the name of counter number `index`, from 0 on, as text that ends with a zero. 64 bytes
+/// are enough for any. Returns the length of the name, or `ACKLINE_EINVAL` if there are no more
+/// counters or no room.
 ///
 /// # Safety
 /// `to` is null or has room for `len` bytes.

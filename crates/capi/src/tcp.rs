@@ -9,8 +9,9 @@ use ackline_tcp_core::{ListenOn, Target};
 use std::ffi::c_char;
 use std::net::SocketAddr;
 
-/// For `ackline_tcp_listen`: nothing is answered before the program has decided. Each SYN is a socket that
-/// `ackline_tcp_accept` returns, and that `ackline_tcp_answer` or `ackline_tcp_refuse` answers.
+/// For `ackline_tcp_listen`: nothing is answered before the program has decided. Each SYN is a
+/// socket that `ackline_tcp_accept` returns, and that `ackline_tcp_answer` or `ackline_tcp_refuse`
+/// answers.
 pub const ACKLINE_HOLD_SYNS: u32 = 1;
 
 /// For `ackline_tcp_refuse`: an RST, as from a port that nobody listens on.
@@ -20,15 +21,19 @@ pub const ACKLINE_REFUSE_SILENTLY: i32 = 1;
 /// For `ackline_tcp_refuse`: an ICMP error, within the limits of such errors.
 pub const ACKLINE_REFUSE_UNREACHABLE: i32 = 2;
 
-/// Listens on an address and port of the stack. An unspecified address (0.0.0.0 or ::) means all addresses, and with port 0 every port of every
-/// address, for tunnels. Port 0 of one address picks a free port, which `ackline_socket_addresses` tells.
+/// Listens on an address and port of the stack. An unspecified address (0.0.0.0 or ::) means all
+/// addresses, and with port 0 every port of every address, for tunnels. Port 0 of one address picks
+/// a free port, which `ackline_socket_addresses` tells.
 ///
-/// `options` change settings of accepted connections, as for `ackline_tcp_connect`; null: none. `flags` is 0 or `ACKLINE_HOLD_SYNS`.
+/// `options` change settings of accepted connections, as for `ackline_tcp_connect`; null: none.
+/// `flags` is 0 or `ACKLINE_HOLD_SYNS`.
 ///
-/// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`, `ACKLINE_EFAULT`.
+/// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,
+/// `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `on` is null or an address; `options` is null or a string that ends with a zero; `socket` is null or has room for a socket.
+/// `on` is null or an address; `options` is null or a string that ends with a zero; `socket` is
+/// null or has room for a socket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_tcp_listen(
     stack: Option<&ackline_stack>,
@@ -61,8 +66,9 @@ fn place(address: SocketAddr) -> ListenOn {
     }
 }
 
-/// The next connection of a listener, and its peer's address, if `peer` is not null. Returns 0 and the socket; `ACKLINE_EAGAIN` if there
-/// is none, and `ACKLINE_READABLE` tells of the next; or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`, `ACKLINE_EFAULT`.
+/// The next connection of a listener, and its peer's address, if `peer` is not null. Returns 0 and
+/// the socket; `ACKLINE_EAGAIN` if there is none, and `ACKLINE_READABLE` tells of the next; or
+/// `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`, `ACKLINE_EFAULT`.
 ///
 /// The socket can be written to at once. If there is something to read already, an event tells.
 ///
@@ -88,15 +94,17 @@ pub unsafe extern "C" fn ackline_tcp_accept(
     })
 }
 
-/// Answers a SYN that a listener with `ACKLINE_HOLD_SYNS` has held. `ACKLINE_WRITABLE` tells that it has become a connection,
-/// `ACKLINE_ENDED` that it will not. Returns 0; or a negative code: then it will not, and the socket is only to be closed.
+/// Answers a SYN that a listener with `ACKLINE_HOLD_SYNS` has held. `ACKLINE_WRITABLE` tells that
+/// it has become a connection, `ACKLINE_ENDED` that it will not. Returns 0; or a negative code:
+/// then it will not, and the socket is only to be closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_answer(stack: Option<&ackline_stack>, syn: ackline_socket, now: u64) -> i32 {
     with(stack, |host| host.answer(syn, now))
 }
 
-/// Refuses a SYN that a listener with `ACKLINE_HOLD_SYNS` has held, and closes its socket. `how` is `ACKLINE_REFUSE_RST`,
-/// `ACKLINE_REFUSE_SILENTLY` or `ACKLINE_REFUSE_UNREACHABLE`. Returns 0, or a negative code: then the socket is not closed.
+/// Refuses a SYN that a listener with `ACKLINE_HOLD_SYNS` has held, and closes its socket. `how` is
+/// `ACKLINE_REFUSE_RST`, `ACKLINE_REFUSE_SILENTLY` or `ACKLINE_REFUSE_UNREACHABLE`. Returns 0, or a
+/// negative code: then the socket is not closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_refuse(
     stack: Option<&ackline_stack>,
@@ -115,17 +123,19 @@ pub extern "C" fn ackline_tcp_refuse(
     })
 }
 
-/// Connects to `peer`, from `local` if it is not null: its port may be 0, and its address unspecified, for any. The SYN leaves when the stack is
-/// polled; `ACKLINE_WRITABLE` tells that the connection is established, `ACKLINE_ENDED` that it failed.
+/// Connects to `peer`, from `local` if it is not null: its port may be 0, and its address
+/// unspecified, for any. The SYN leaves when the stack is polled; `ACKLINE_WRITABLE` tells that the
+/// connection is established, `ACKLINE_ENDED` that it failed.
 ///
-/// `options` change settings of this connection, as in `cc=reno,ack=immediate,keep_alive=2m`; null: none. `ackline list conn` prints
-/// all of them.
+/// `options` change settings of this connection, as in `cc=reno,ack=immediate,keep_alive=2m`; null:
+/// none. `ackline list conn` prints all of them.
 ///
-/// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`, `ACKLINE_ENFILE`, `ACKLINE_ENOMEM`,
-/// `ACKLINE_EFAULT`.
+/// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,
+/// `ACKLINE_ENFILE`, `ACKLINE_ENOMEM`, `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `peer` and `local` are null or addresses; `options` is null or a string that ends with a zero; `socket` is null or has room for a socket.
+/// `peer` and `local` are null or addresses; `options` is null or a string that ends with a zero;
+/// `socket` is null or has room for a socket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_tcp_connect(
     stack: Option<&ackline_stack>,
@@ -153,9 +163,11 @@ pub unsafe extern "C" fn ackline_tcp_connect(
     })
 }
 
-/// Takes as many of the `len` bytes at `data` as there is room for, and copies them. They leave when the stack is polled. Returns how many were
-/// taken; `ACKLINE_EAGAIN` if there is no room, and `ACKLINE_WRITABLE` tells when there is; `ACKLINE_EPIPE` after `ackline_tcp_shutdown`, or the
-/// code of the error that ended the connection. What is written while a connection is being opened leaves when it is established.
+/// Takes as many of the `len` bytes at `data` as there is room for, and copies them. They leave
+/// when the stack is polled. Returns how many were taken; `ACKLINE_EAGAIN` if there is no room, and
+/// `ACKLINE_WRITABLE` tells when there is; `ACKLINE_EPIPE` after `ackline_tcp_shutdown`, or the
+/// code of the error that ended the connection. What is written while a connection is being opened
+/// leaves when it is established.
 ///
 /// # Safety
 /// `data` is null or has `len` bytes.
@@ -173,9 +185,10 @@ pub unsafe extern "C" fn ackline_tcp_write(
     })
 }
 
-/// Copies up to `len` received bytes to `to`. Returns how many; 0 at the end of the stream; `ACKLINE_EAGAIN` if there are none yet, and
-/// `ACKLINE_READABLE` tells when there are; `ACKLINE_ENOTCONN` before the connection is established; or the code of the error that ended it before
-/// the end of the stream. `len` must not be 0.
+/// Copies up to `len` received bytes to `to`. Returns how many; 0 at the end of the stream;
+/// `ACKLINE_EAGAIN` if there are none yet, and `ACKLINE_READABLE` tells when there are;
+/// `ACKLINE_ENOTCONN` before the connection is established; or the code of the error that ended it
+/// before the end of the stream. `len` must not be 0.
 ///
 /// # Safety
 /// `to` is null or has room for `len` bytes.
@@ -193,8 +206,8 @@ pub unsafe extern "C" fn ackline_tcp_read(
     })
 }
 
-/// Ends the stream that this side sends: a FIN follows what was written. The other direction stays open. `ACKLINE_FLUSHED` tells that the
-/// peer has everything. Returns 0, or a negative code.
+/// Ends the stream that this side sends: a FIN follows what was written. The other direction stays
+/// open. `ACKLINE_FLUSHED` tells that the peer has everything. Returns 0, or a negative code.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_shutdown(
     stack: Option<&ackline_stack>,
@@ -204,15 +217,16 @@ pub extern "C" fn ackline_tcp_shutdown(
     with(stack, |host| host.shutdown(socket, now))
 }
 
-/// Resets a connection: the peer gets an RST, and what was written and not delivered is lost. The socket stays until it is closed. Returns
-/// 0, or a negative code.
+/// Resets a connection: the peer gets an RST, and what was written and not delivered is lost. The
+/// socket stays until it is closed. Returns 0, or a negative code.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_abort(stack: Option<&ackline_stack>, socket: ackline_socket, now: u64) -> i32 {
     with(stack, |host| host.abort(socket, now))
 }
 
-/// Changes settings of a connection, as in `cc=reno,nagle=off`: those that can change while it lives. Either all change or none. Returns 0, or
-/// `ACKLINE_EINVAL`, of which `ackline_last_error` says what can change.
+/// Changes settings of a connection, as in `cc=reno,nagle=off`: those that can change while it
+/// lives. Either all change or none. Returns 0, or `ACKLINE_EINVAL`, of which `ackline_last_error`
+/// says what can change.
 ///
 /// # Safety
 /// `options` is null or a string that ends with a zero.
@@ -230,27 +244,30 @@ pub unsafe extern "C" fn ackline_tcp_set(
     })
 }
 
-/// The state of a socket, `ACKLINE_ESTABLISHED` and so on; or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`.
+/// The state of a socket, `ACKLINE_ESTABLISHED` and so on; or `ACKLINE_EBADF`,
+/// `ACKLINE_EOPNOTSUPP`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_state(stack: Option<&ackline_stack>, socket: ackline_socket) -> i32 {
     with(stack, |host| host.state(socket))
 }
 
-/// How a connection ended: the code of an error, such as `ACKLINE_ECONNRESET`; 0 if it has not ended, or both sides closed it. Other codes are
-/// `ACKLINE_EBADF` and `ACKLINE_EOPNOTSUPP`, with which no connection ends.
+/// How a connection ended: the code of an error, such as `ACKLINE_ECONNRESET`; 0 if it has not
+/// ended, or both sides closed it. Other codes are `ACKLINE_EBADF` and `ACKLINE_EOPNOTSUPP`, with
+/// which no connection ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_error(stack: Option<&ackline_stack>, socket: ackline_socket) -> i32 {
     with(stack, |host| host.end(socket))
 }
 
-/// 1 if the peer has acknowledged everything written and the end of the stream, 0 if not; or a negative code. Stays 1 however the connection ends later.
+/// 1 if the peer has acknowledged everything written and the end of the stream, 0 if not; or a
+/// negative code. Stays 1 however the connection ends later.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_is_flushed(stack: Option<&ackline_stack>, socket: ackline_socket) -> i32 {
     with(stack, |host| host.is_flushed(socket))
 }
 
-/// The addresses of a socket of any kind. `local` and `remote` may be null. What a socket does not have, such as the remote address of a listener, is
-/// 0.0.0.0:0. Returns 0, or a negative code.
+/// The addresses of a socket of any kind. `local` and `remote` may be null. What a socket does not
+/// have, such as the remote address of a listener, is 0.0.0.0:0. Returns 0, or a negative code.
 ///
 /// # Safety
 /// `local` and `remote` are null or have room for an address.
@@ -276,8 +293,9 @@ pub unsafe extern "C" fn ackline_socket_addresses(
 
 /// Closes a socket of any kind; its handle is invalid afterwards.
 ///
-/// A connection delivers what was written, and ends; it is reset if something received was not read (RFC 9293, section 3.6.1). The stack must be
-/// polled meanwhile. A listener resets connections that were not accepted, a SYN is refused, a UDP socket is gone.
+/// A connection delivers what was written, and ends; it is reset if something received was not read
+/// (RFC 9293, section 3.6.1). The stack must be polled meanwhile. A listener resets connections
+/// that were not accepted, a SYN is refused, a UDP socket is gone.
 ///
 /// Returns 0, or `ACKLINE_EBADF`.
 #[unsafe(no_mangle)]

@@ -1,5 +1,5 @@
-//! Two stacks through the functions that C calls, with pointers as C may pass them. Miri runs these tests (`.ci/miri`): it finds what is undefined
-//! although every result is right.
+//! Two stacks through the functions that C calls, with pointers as C may pass them. Miri runs these
+//! tests (`.ci/miri`): it finds what is undefined although every result is right.
 
 use crate::address::{ACKLINE_ADDRESS_TEXT, ackline_address, ackline_address_format, ackline_address_parse};
 use crate::error::{ACKLINE_EADDRNOTAVAIL, ACKLINE_EFAULT, ACKLINE_EINVAL};
@@ -17,7 +17,8 @@ use std::ffi::{CStr, c_int, c_void};
 use std::net::SocketAddr;
 use std::ptr;
 
-/// What a program has for a stack. The callback writes to all of it, also to where the call that it comes from will write.
+/// What a program has for a stack. The callback writes to all of it, also to where the call that it
+/// comes from will write.
 struct Side {
     stack: *mut ackline_stack,
     deadline: u64,
@@ -67,7 +68,8 @@ impl Pair {
         loop {
             let mut carried = false;
             for (from, to) in [(0, 1), (1, 0)] {
-                // SAFETY: the side outlives the call, and the callback writes to the deadline before it.
+                // SAFETY: the side outlives the call, and the callback writes to the deadline
+                // before it.
                 let sent = unsafe {
                     let deadline = &raw mut (*self.sides[from]).deadline;
                     assert_eq!(ackline_stack_poll(self.stack(from), self.now, deadline), 0);

@@ -4,8 +4,9 @@ use crate::address::ackline_address;
 use crate::boundary::{Out, given, items, room, value};
 use crate::stack::{ackline_socket, ackline_stack, with};
 
-/// Opens a UDP socket. An unspecified address means all addresses of its family, port 0 a free port. Returns 0 and the socket, or
-/// `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`, `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+/// Opens a UDP socket. An unspecified address means all addresses of its family, port 0 a free
+/// port. Returns 0 and the socket, or `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,
+/// `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
 ///
 /// # Safety
 /// `local` is null or an address; `socket` is null or has room for a socket.
@@ -25,7 +26,8 @@ pub unsafe extern "C" fn ackline_udp_bind(
     })
 }
 
-/// Connects a UDP socket: it sends to `peer`, receives from nobody else, and is told ICMP errors. Returns 0, or a negative code.
+/// Connects a UDP socket: it sends to `peer`, receives from nobody else, and is told ICMP errors.
+/// Returns 0, or a negative code.
 ///
 /// # Safety
 /// `peer` is null or an address.
@@ -43,9 +45,10 @@ pub unsafe extern "C" fn ackline_udp_connect(
     })
 }
 
-/// Sends a datagram to `to`, or where the socket is connected to if `to` is null. The data is copied, and leaves when the stack is polled.
-/// Returns `len`; `ACKLINE_EAGAIN` if too many wait, and `ACKLINE_WRITABLE` tells when there is room; `ACKLINE_EMSGSIZE` if it is longer
-/// than the path carries; or the code of an ICMP error about an earlier one, such as `ACKLINE_ECONNREFUSED`.
+/// Sends a datagram to `to`, or where the socket is connected to if `to` is null. The data is
+/// copied, and leaves when the stack is polled. Returns `len`; `ACKLINE_EAGAIN` if too many wait,
+/// and `ACKLINE_WRITABLE` tells when there is room; `ACKLINE_EMSGSIZE` if it is longer than the
+/// path carries; or the code of an ICMP error about an earlier one, such as `ACKLINE_ECONNREFUSED`.
 ///
 /// # Safety
 /// `data` is null or has `len` bytes; `to` is null or an address.
@@ -66,12 +69,14 @@ pub unsafe extern "C" fn ackline_udp_send(
     })
 }
 
-/// Takes the next datagram. `from` gets its sender and `to` the address it was sent to; both may be null. Returns the length of its data, which may
-/// be 0; `ACKLINE_EAGAIN` if there is none, and `ACKLINE_READABLE` tells of the next; `ACKLINE_EMSGSIZE` if it has more than `len`
-/// bytes: then it waits for a call with more room, of which 65,535 bytes are always enough.
+/// Takes the next datagram. `from` gets its sender and `to` the address it was sent to; both may be
+/// null. Returns the length of its data, which may be 0; `ACKLINE_EAGAIN` if there is none, and
+/// `ACKLINE_READABLE` tells of the next; `ACKLINE_EMSGSIZE` if it has more than `len` bytes: then
+/// it waits for a call with more room, of which 65,535 bytes are always enough.
 ///
 /// # Safety
-/// `data` is null or has room for `len` bytes; `from` and `to` are null or have room for an address.
+/// `data` is null or has room for `len` bytes; `from` and `to` are null or have room for an
+/// address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_udp_receive(
     stack: Option<&ackline_stack>,

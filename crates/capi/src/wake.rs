@@ -40,7 +40,8 @@ mod eventfd {
             }
             self.set = set;
             let Some(fd) = &self.fd else { return };
-            // Neither can fail or block: the count is 0 or 1, unless the program has read or written the descriptor itself.
+            // Neither can fail or block: the count is 0 or 1, unless the program has read or
+            // written the descriptor itself.
             let _count = if set {
                 rustix::io::write(fd, &1u64.to_ne_bytes())
             } else {

@@ -6,15 +6,15 @@
 //!   loss, growth:        as NewReno                                                        (sections 3.4 and 3.5)
 //! ```
 //!
-//! It needs a receiver that reports the marks of each ACK separately, [`Ecn::Dctcp`] on both hosts, and
-//! queues that mark at a low threshold (section 3.1). With classic ECN it takes the echo of one mark for a
-//! window of marks, and reduces as much as NewReno; without ECN it is NewReno.
+//! It needs a receiver that reports the marks of each ACK separately, [`Ecn::Dctcp`] on both hosts,
+//! and queues that mark at a low threshold (section 3.1). With classic ECN it takes the echo of one
+//! mark for a window of marks, and reduces as much as NewReno; without ECN it is NewReno.
 //!
-//! Where it fails: next to flows that halve, it takes more than its share (section 5); and if there are so
-//! many flows that each one's share is below two segments, marks no longer limit the queue.
+//! Where it fails: next to flows that halve, it takes more than its share (section 5); and if there
+//! are so many flows that each one's share is below two segments, marks no longer limit the queue.
 //!
-//! On the ACK that ends an observation window alpha comes first, then the reduction, then growth. An ACK with ECE does
-//! not raise the window (RFC 3168, section 6.1.2).
+//! On the ACK that ends an observation window alpha comes first, then the reduction, then growth.
+//! An ACK with ECE does not raise the window (RFC 3168, section 6.1.2).
 //!
 //! [`Ecn::Dctcp`]: ackline_tcp_core::config::Ecn::Dctcp
 
@@ -231,8 +231,8 @@ mod tests {
             Self { dctcp: Dctcp::new(&init, params), view: FlowView::new(init.now, SMSS) }
         }
 
-        /// A full window leaves and is acknowledged segment by segment; those whose number is in `marked` with ECE.
-        /// Returns the reductions.
+        /// A full window leaves and is acknowledged segment by segment; those whose number is in
+        /// `marked` with ECE. Returns the reductions.
         fn window(&mut self, marked: impl Fn(u32) -> bool) -> u32 {
             let n = (self.dctcp.decision().window.bytes() / u64::from(SMSS)) as u32;
             self.view.snd_nxt = self.view.snd_una + n * SMSS;
@@ -309,7 +309,8 @@ mod tests {
         assert_eq!(flow.window(|i| i >= 99), 1);
         let alpha = 15.0 / 16.0;
         let cwnd = flow.dctcp.decision().window.raw() as f64 / 65_536.0;
-        // Alpha fell once, at the first ACK; the window grew by less than a segment before the mark.
+        // Alpha fell once, at the first ACK; the window grew by less than a segment before the
+        // mark.
         let expected = 100_000.0 * (1.0 - alpha / 2.0);
         assert!((cwnd - expected).abs() <= 1_000.0, "{cwnd} {expected}");
         assert_eq!(flow.dctcp.decision().ssthresh, flow.dctcp.decision().window);

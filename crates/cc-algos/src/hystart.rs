@@ -1,9 +1,9 @@
 //! HyStart++ (RFC 9406): leave the first slow start before it overflows the bottleneck's queue.
 //!
-//! The minimum RTT of each round is compared with that of the round before. A rise by an eighth means that a
-//! queue is building: the flow continues in *conservative slow start* (CSS), at a quarter of the growth. If
-//! the RTT falls again within five rounds, the rise was jitter and slow start resumes; otherwise slow start
-//! ends.
+//! The minimum RTT of each round is compared with that of the round before. A rise by an eighth
+//! means that a queue is building: the flow continues in *conservative slow start* (CSS), at a
+//! quarter of the growth. If the RTT falls again within five rounds, the rise was jitter and slow
+//! start resumes; otherwise slow start ends.
 //!
 //! ```text
 //!            min RTT rose by eta                   5 rounds in CSS
@@ -12,8 +12,8 @@
 //!              min RTT below what it was at the entry
 //! ```
 //!
-//! Fails if RTT samples are rare (no check with fewer than eight per round) or if another flow keeps the
-//! queue full from the start (the RTT does not rise).
+//! Fails if RTT samples are rare (no check with fewer than eight per round) or if another flow
+//! keeps the queue full from the start (the RTT does not rise).
 
 pub mod linux;
 
@@ -33,7 +33,8 @@ pub const N_RTT_SAMPLE: u32 = 8;
 pub const CSS_GROWTH_DIVISOR: u32 = 4;
 /// RFC 9406, section 4.3: maximum rounds of CSS.
 pub const CSS_ROUNDS: u32 = 5;
-/// RFC 9406, section 4.3: maximum segments by which one ACK may open the window of a flow that is not paced.
+/// RFC 9406, section 4.3: maximum segments by which one ACK may open the window of a flow that is
+/// not paced.
 pub const L: u32 = 8;
 
 /// True in the first slow start, the only one that HyStart++ is for (RFC 9406, section 4.3).
@@ -44,7 +45,8 @@ pub(crate) fn is_first(w: &Windows) -> bool {
 /// The detector, for the first slow start of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HyStart {
-    /// SND.NXT when the round began; the round ends when it is acknowledged. `None` before the first ACK.
+    /// SND.NXT when the round began; the round ends when it is acknowledged. `None` before the
+    /// first ACK.
     window_end: Option<SeqNum>,
     /// Minimum RTT of the round before this one; [`UNKNOWN`] without a sample.
     last_round_min: Duration,
@@ -95,8 +97,8 @@ pub enum Growth {
 }
 
 impl Growth {
-    /// Opens the window, or ends slow start by setting `ssthresh` to it, and returns the bytes left for congestion avoidance; see
-    /// [`HyStart::slow_start`].
+    /// Opens the window, or ends slow start by setting `ssthresh` to it, and returns the bytes left
+    /// for congestion avoidance; see [`HyStart::slow_start`].
     pub(crate) fn apply(self, cx: &GrowthCx<'_>, w: &mut Windows, step: f64, paced: bool) -> u32 {
         let share = match self {
             Self::Full => 1.0,
@@ -134,10 +136,10 @@ impl HyStart {
         }
     }
 
-    /// An ACK in the first slow start: opens the window, or ends slow start by setting `ssthresh` to it. Returns
-    /// the bytes left for congestion avoidance. `step`: the part of a segment by which slow start grows for each one
-    /// acknowledged, 1 unless it is limited. `paced`: departures are spread, so an ACK may open the window by any
-    /// number of segments.
+    /// An ACK in the first slow start: opens the window, or ends slow start by setting `ssthresh`
+    /// to it. Returns the bytes left for congestion avoidance. `step`: the part of a segment by
+    /// which slow start grows for each one acknowledged, 1 unless it is limited. `paced`:
+    /// departures are spread, so an ACK may open the window by any number of segments.
     pub(crate) fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows, step: f64, paced: bool) -> u32 {
         let growth = self.on_ack(cx.view.snd_una, cx.view.snd_nxt, cx.ack.rtt);
         growth.apply(cx, w, step, paced)
@@ -202,7 +204,8 @@ mod tests {
             rounds
         }
 
-        /// One round whose `n` first ACKs have the given RTT and the others none; the answers to its ACKs.
+        /// One round whose `n` first ACKs have the given RTT and the others none; the answers to
+        /// its ACKs.
         fn round(&mut self, n: u32, rtt_us: u64) -> std::vec::Vec<Growth> {
             (0..WINDOW)
                 .map(|ack| {

@@ -1,6 +1,6 @@
-//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2),
-//! 2003): the window grows by a fixed fraction of each segment acknowledged, so the time to recover from a
-//! loss does not depend on the window.
+//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR
+//! 33(2), 2003): the window grows by a fixed fraction of each segment acknowledged, so the time to
+//! recover from a loss does not depend on the window.
 //!
 //! ```text
 //!   w <= 16:   Reno

@@ -1,4 +1,5 @@
-//! Draws what a terminal shows: text with escape sequences from standard input becomes an SVG on standard output.
+//! Draws what a terminal shows: text with escape sequences from standard input becomes an SVG on
+//! standard output.
 //!
 //! ```sh
 //! tmux capture-pane -e -p | cargo run --example terminal_picture > screen.svg

@@ -57,7 +57,8 @@ impl Drop for Background {
     }
 }
 
-/// Accepts clients until `stopped`. Each is attended on a task of its own, `most` of them at once; others are refused.
+/// Accepts clients until `stopped`. Each is attended on a task of its own, `most` of them at once;
+/// others are refused.
 pub(crate) async fn serve<C, F>(
     most: usize,
     mut stopped: oneshot::Receiver<()>,

@@ -16,8 +16,8 @@ use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-/// A capture, a trace or both, which say what became of them when they are dropped: after the stack has been shut down,
-/// however that ended.
+/// A capture, a trace or both, which say what became of them when they are dropped: after the stack
+/// has been shut down, however that ended.
 pub(crate) struct Capturing {
     capture: Option<(Capture, PathBuf)>,
     trace: Option<(Trace, PathBuf)>,
@@ -26,8 +26,8 @@ pub(crate) struct Capturing {
 }
 
 impl CaptureArgs {
-    /// Begins the files, if some are asked for, before there is a stack: of an interface, and what its packets begin with.
-    /// `speaks`: lines are printed at the end even if nothing is missing.
+    /// Begins the files, if some are asked for, before there is a stack: of an interface, and what
+    /// its packets begin with. `speaks`: lines are printed at the end even if nothing is missing.
     pub(crate) fn start(
         &self,
         (interface, link): (&str, PcapLink),

@@ -59,7 +59,8 @@ impl EgressReport {
         policies::lines(self.scheduler, &self.metrics)
     }
 
-    /// A table of how long each kind of packet waited; nothing if the scheduler had nothing to choose from.
+    /// A table of how long each kind of packet waited; nothing if the scheduler had nothing to
+    /// choose from.
     pub(crate) fn lines(&self) -> Vec<String> {
         let heading = format!("waited in {}", self.scheduler);
         let mut rows =

@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 /// What is read at once.
 const BUFFER: usize = 256 << 10;
 
-/// What plots bring along takes up to a megabyte per connection: how many are followed at once, and how many are kept.
+/// What plots bring along takes up to a megabyte per connection: how many are followed at once, and
+/// how many are kept.
 const OPEN_WITH_PLOTS: usize = 500;
 const STORIES_WITH_PLOTS: usize = 100;
 /// Entries of each series that is drawn.

@@ -1,4 +1,5 @@
-//! The machine's network interfaces: what `list interfaces` shows, and what errors about `--dev` suggest.
+//! The machine's network interfaces: what `list interfaces` shows, and what errors about `--dev`
+//! suggest.
 
 use crate::failure::Failure;
 use ackline::runtime::MacAddress;

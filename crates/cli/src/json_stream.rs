@@ -1,4 +1,5 @@
-//! `--json` and `--json-stream`: one document at the end, or a line for each thing that happens, as iperf3 prints them.
+//! `--json` and `--json-stream`: one document at the end, or a line for each thing that happens, as
+//! iperf3 prints them.
 
 use crate::failure::Failure;
 use crate::output;

@@ -1,4 +1,5 @@
-//! The `ackline` command, as a library: a program of your own has all of it, with policies of your own beside the built-in ones.
+//! The `ackline` command, as a library: a program of your own has all of it, with policies of your
+//! own beside the built-in ones.
 //!
 //! ```no_run
 //! use ackline::Registry;
@@ -16,7 +17,8 @@
 //! }
 //! ```
 //!
-//! `mine list cc`, `mine sim`, `mine send --cc mine` and `mine bench` then know it, with its parameters, ranges and defaults.
+//! `mine list cc`, `mine sim`, `mine send --cc mine` and `mine bench` then know it, with its
+//! parameters, ranges and defaults.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -76,7 +78,8 @@ use failure::{Exit, Failure};
 use std::error::Error as _;
 use std::process::ExitCode;
 
-/// Runs the command line of this process with the policies of `registry`, and returns its exit status.
+/// Runs the command line of this process with the policies of `registry`, and returns its exit
+/// status.
 #[must_use]
 pub fn main(registry: Registry) -> ExitCode {
     if let Err(error) = registry.check() {
@@ -111,8 +114,8 @@ pub fn main(registry: Registry) -> ExitCode {
     exit(outcome)
 }
 
-/// Says what is wrong with the command line: a bad value in one line, anything else in clap's words. Help and
-/// version come this way, too, and are no failure.
+/// Says what is wrong with the command line: a bad value in one line, anything else in clap's
+/// words. Help and version come this way, too, and are no failure.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return exit(output::print_help(error));
@@ -132,7 +135,8 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Says why a command did not succeed, unless the program that it ran has said so, and returns the exit status.
+/// Says why a command did not succeed, unless the program that it ran has said so, and returns the
+/// exit status.
 fn exit(outcome: Result<(), Failure>) -> ExitCode {
     let Err(failure) = outcome else { return ExitCode::SUCCESS };
     if !matches!(failure.exit, Exit::Program(_)) {

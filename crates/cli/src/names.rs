@@ -1,4 +1,5 @@
-//! How names are resolved inside: resolv.conf(5) of the program, and the resolvers that stand behind it.
+//! How names are resolved inside: resolv.conf(5) of the program, and the resolvers that stand
+//! behind it.
 
 use crate::output;
 use crate::program::Addresses;

@@ -75,7 +75,8 @@ pub(crate) fn run(args: &NewArgs, registry: &Registry) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Words of Rust (The Rust Reference, "Keywords"), with those that are reserved. None can be the name of a crate.
+/// Words of Rust (The Rust Reference, "Keywords"), with those that are reserved. None can be the
+/// name of a crate.
 const KEYWORDS: [&str; 51] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
@@ -84,8 +85,8 @@ const KEYWORDS: [&str; 51] = [
     "where", "while", "yield",
 ];
 
-/// Crates that the new one depends on or that come with Rust, and folders that Cargo makes beside a program: a crate with such a name does
-/// not compile.
+/// Crates that the new one depends on or that come with Rust, and folders that Cargo makes beside a
+/// program: a crate with such a name does not compile.
 const TAKEN: [&str; 11] = [
     "ackline",
     "ackline-cli",
@@ -122,7 +123,8 @@ fn check_name(name: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Where `ackline` and `ackline-cli` come from: a checkout, or the repository. No registry has them.
+/// Where `ackline` and `ackline-cli` come from: a checkout, or the repository. No registry has
+/// them.
 fn dependency(checkout: Option<&Path>, inside: &str) -> String {
     match checkout {
         Some(folder) => format!("path = {:?}", folder.join(inside).to_string_lossy().trim_end_matches('/')),

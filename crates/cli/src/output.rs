@@ -10,7 +10,8 @@ use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-/// Writes text to standard output, without [control characters](harmless). A reader that has gone is no error: it has what it wanted.
+/// Writes text to standard output, without [control characters](harmless). A reader that has gone
+/// is no error: it has what it wanted.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write(harmless(text).as_bytes()).map_err(|error| refused(&error))
 }
@@ -45,14 +46,16 @@ fn refused(error: &io::Error) -> Failure {
     Failure::file("write to", "standard output", error)
 }
 
-/// Writes a line to standard error, without [control characters](harmless). If that is closed there is nobody to tell.
+/// Writes a line to standard error, without [control characters](harmless). If that is closed there
+/// is nobody to tell.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
 }
 
-/// Text in which no character commands a terminal or turns the reading direction: names and messages may be of a file or a peer, and
-/// ESC ] 52 in one of them would write the user's clipboard. Line ends and tabs stay; others are written as JSON does, so that JSON stays
-/// what it was.
+/// Text in which no character commands a terminal or turns the reading direction: names and
+/// messages may be of a file or a peer, and ESC ] 52 in one of them would write the user's
+/// clipboard. Line ends and tabs stay; others are written as JSON does, so that JSON stays what it
+/// was.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || turns_direction(c);
     if !text.contains(commands) {
@@ -70,8 +73,8 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// True for the formatting characters of the bidirectional algorithm (Unicode Standard Annex #9, section 2), which let a text show
-/// something else than it says.
+/// True for the formatting characters of the bidirectional algorithm (Unicode Standard Annex #9,
+/// section 2), which let a text show something else than it says.
 const fn turns_direction(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -91,7 +94,8 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
     text
 }
 
-/// Rows as lines: the first column to the left, all others to the right, each as wide as its widest cell.
+/// Rows as lines: the first column to the left, all others to the right, each as wide as its widest
+/// cell.
 pub(crate) fn grid<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width_of);

@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
-/// The addresses of `to` that a stack can connect to, in the resolver's order. `stack` are its own addresses, `kernel`
-/// those at which it reaches this machine's kernel.
+/// The addresses of `to` that a stack can connect to, in the resolver's order. `stack` are its own
+/// addresses, `kernel` those at which it reaches this machine's kernel.
 pub(crate) fn resolve(
     to: &Destination,
     stack: &[IpAddr],

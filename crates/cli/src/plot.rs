@@ -12,7 +12,8 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     print(&written)
 }
 
-/// Draws the results of `folders` over each other into the folder `out`: the names of the files, a line each.
+/// Draws the results of `folders` over each other into the folder `out`: the names of the files, a
+/// line each.
 pub(crate) fn overlaid(folders: &[PathBuf], out: &Path, options: &PlotOptions) -> Result<String, Failure> {
     let charts = overlay(folders)?;
     if charts.is_empty() {

@@ -36,7 +36,8 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Of the shared address space (RFC 6598) the first four that this machine does not have: of `taken`.
+    /// Of the shared address space (RFC 6598) the first four that this machine does not have: of
+    /// `taken`.
     pub(crate) fn apart_from(taken: &[IpNet]) -> Option<Self> {
         let space = Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10);
         let mut nets = space.subnets(30).ok()?;
@@ -58,7 +59,8 @@ impl Addresses {
         [self.base.into(), base.into()]
     }
 
-    /// The same in IPv6: in a network of this program's own (RFC 4193), with the IPv4 address at its end.
+    /// The same in IPv6: in a network of this program's own (RFC 4193), with the IPv4 address at
+    /// its end.
     pub(crate) fn ipv6(self) -> [Ipv6Addr; 2] {
         const NET: u128 = 0xfd61_636b_6c69_6e65 << 64;
         [self.program, self.base].map(|address| Ipv6Addr::from(NET | u128::from(address.to_bits())))
@@ -119,7 +121,8 @@ fn has_ipv6() -> bool {
     disabled.is_ok_and(|text| text.trim() == "0")
 }
 
-/// Gains the rights to make a namespace, if they are missing: inside a user namespace. To be called while the process has one thread.
+/// Gains the rights to make a namespace, if they are missing: inside a user namespace. To be called
+/// while the process has one thread.
 pub(crate) fn prepare() -> Result<(), Failure> {
     if has_rights() {
         return Ok(());
@@ -133,7 +136,8 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     })
 }
 
-/// What stands for the machine if this process is such a program itself: it was told, and the path that it is behind leads there.
+/// What stands for the machine if this process is such a program itself: it was told, and the path
+/// that it is behind leads there.
 pub(crate) fn outer_base() -> Result<Option<Ipv4Addr>, Failure> {
     let told = env::var(BASE).ok().and_then(|told| told.parse().ok());
     // Whoever is not inside has the variable from somewhere else.
@@ -189,8 +193,9 @@ pub(crate) fn start(command: &[OsString], place: Inside<'_>) -> Result<Started, 
         })?;
         Ok((child, tun, overruns))
     };
-    // A namespace belongs to a thread, and the program ends with the thread that started it. That one waits until the program is not
-    // needed any more; the program and the device keep the namespace.
+    // A namespace belongs to a thread, and the program ends with the thread that started it. That
+    // one waits until the program is not needed any more; the program and the device keep the
+    // namespace.
     let (started_by, ended) = mpsc::channel();
     let (tell, told) = mpsc::channel();
     let handle = tokio::runtime::Handle::current();
@@ -211,7 +216,8 @@ pub(crate) fn start(command: &[OsString], place: Inside<'_>) -> Result<Started, 
     Ok(Started { program: Program { child, _started_by: started_by }, tun, overruns })
 }
 
-/// Counts the packets that found no room in the program's interface because this process had not read those before.
+/// Counts the packets that found no room in the program's interface because this process had not
+/// read those before.
 pub(crate) struct Overruns {
     /// The interfaces of the namespace in which it was opened; `None` without proc(5).
     counters: Option<File>,
@@ -231,8 +237,8 @@ impl Overruns {
         text.and_then(Self::parse).unwrap_or(0)
     }
 
-    /// `net/dev` of proc(5): behind an interface's name eight counters of what it received, then bytes, packets, errors and drops of
-    /// what it sent.
+    /// `net/dev` of proc(5): behind an interface's name eight counters of what it received, then
+    /// bytes, packets, errors and drops of what it sent.
     fn parse(text: &str) -> Option<u64> {
         let counters =
             text.lines().find_map(|line| line.trim_start().strip_prefix(INTERFACE)?.strip_prefix(':'))?;
@@ -249,7 +255,8 @@ pub(crate) async fn wait(program: Program, signals: &mut Signals) -> Result<Exit
             signal = signals.next() => {
                 let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
                 if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal.number().into())) {
-                    // The terminal has sent it to the program, too; twice does no harm. It may have ended just now.
+                    // The terminal has sent it to the program, too; twice does no harm. It may have
+                    // ended just now.
                     let _ = kill_process(pid, signal);
                 }
             }

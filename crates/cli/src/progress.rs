@@ -116,8 +116,8 @@ impl Progress {
         self.stalled_beside(limit, || 0).await;
     }
 
-    /// [`Self::stalled`] for a sender: data that leaves `stack` for the first time is progress, too, and so is what `beside`
-    /// counts.
+    /// [`Self::stalled`] for a sender: data that leaves `stack` for the first time is progress,
+    /// too, and so is what `beside` counts.
     pub(crate) async fn stalled_sending(&self, limit: Option<Duration>, stack: &Stack, beside: &Self) {
         self.stalled_beside(limit, || (stack.stats().egress.data.packets, beside.bytes())).await;
     }
@@ -133,7 +133,8 @@ impl Progress {
             if tokio::time::Instant::now() >= deadline {
                 return;
             }
-            // Looks now and then instead of being told of every byte; late by less than a tenth of the limit.
+            // Looks now and then instead of being told of every byte; late by less than a tenth of
+            // the limit.
             let look = (limit / 10).clamp(Duration::from_millis(5), Duration::from_millis(250));
             tokio::time::sleep(look.min(deadline - tokio::time::Instant::now())).await;
             let present = look_at();

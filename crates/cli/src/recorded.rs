@@ -1,10 +1,11 @@
-//! What a command counts beside its stack, for `nstat` and `--metrics`: what `--pcap` and `--trace` have recorded and lost so far, and a
-//! proxy's connections and flows.
+//! What a command counts beside its stack, for `nstat` and `--metrics`: what `--pcap` and `--trace`
+//! have recorded and lost so far, and a proxy's connections and flows.
 
 use ackline_observe::Meter;
 use ackline_proxy::Kind;
 
-/// The counters of a command's capture and trace, zeros of what it does not have; and of its proxy, if it is one.
+/// The counters of a command's capture and trace, zeros of what it does not have; and of its proxy,
+/// if it is one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordedCounters {
     pub(crate) capture: Meter,

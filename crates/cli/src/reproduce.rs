@@ -63,7 +63,8 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
 /// Where pages and data of a checkout are.
 const PAPERS: &str = "docs/papers";
 
-/// Runs each study anew, and writes it before the next one begins. What is finished of a study is kept beside its data meanwhile.
+/// Runs each study anew, and writes it before the next one begins. What is finished of a study is
+/// kept beside its data meanwhile.
 fn refresh(studies: &[&'static dyn Study], mut options: Options) -> Result<Vec<StudyResult>, Failure> {
     let out = match options.out.take() {
         Some(out) => out,

@@ -41,7 +41,8 @@ const DEVICES: [(&str, &str); 5] = [
 ];
 
 impl Settings {
-    /// The settings of connections: the registry's defaults, changed by `tune` and then by the command line.
+    /// The settings of connections: the registry's defaults, changed by `tune` and then by the
+    /// command line.
     ///
     /// # Errors
     /// If what the command line says contradicts what `tune` does.
@@ -72,8 +73,8 @@ impl Settings {
         &self.registry
     }
 
-    /// Lets a connection take no more than leaves in about a second behind the shaper, but at least 64 KiB: whoever
-    /// sends for some time does not wait minutes for the buffer to drain.
+    /// Lets a connection take no more than leaves in about a second behind the shaper, but at least
+    /// 64 KiB: whoever sends for some time does not wait minutes for the buffer to drain.
     pub(crate) fn shorten_send_buffer(&self, connections: &mut ConnConfig) {
         let Some(rate) = self.rate else { return };
         let second = u32::try_from(rate.bytes_per_second()).unwrap_or(u32::MAX);
@@ -208,7 +209,8 @@ mod tests {
         assert_eq!(wanted.names.rto, "linux", "the registry's default");
     }
 
-    /// What connections of these settings are: every option, and the policies with their parameters.
+    /// What connections of these settings are: every option, and the policies with their
+    /// parameters.
     fn described(config: &ConnConfig) -> Vec<String> {
         let policies = &config.policies;
         let mut all = vec![

@@ -1,4 +1,5 @@
-//! What `send` reads: a file or standard input, in chunks, one ahead of the network. The connection shares them.
+//! What `send` reads: a file or standard input, in chunks, one ahead of the network. The connection
+//! shares them.
 
 use crate::failure::{Exit, Failure};
 use bytes::Bytes;

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use std::thread;
 use std::time::Duration;
 
-/// Connections that are looked at under one hold of the stack's lock: the driver does not wait for a long list.
+/// Connections that are looked at under one hold of the stack's lock: the driver does not wait for
+/// a long list.
 const CHUNK: usize = 32;
 
-/// Time in which the driver, if it waits for the lock, gets it before the next chunk. Unlocked for a moment only, the lock would go to
-/// whoever is already running: the reader again.
+/// Time in which the driver, if it waits for the lock, gets it before the next chunk. Unlocked for
+/// a moment only, the lock would go to whoever is already running: the reader again.
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// All connections of a stack, a few at a time.
@@ -46,7 +47,8 @@ impl Iterator for Chunks<'_> {
 /// What all connections of a stack have in sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Census {
-    /// Number by state, in the order of [`STATES`]: half-open connections and the records of TIME-WAIT included.
+    /// Number by state, in the order of [`STATES`]: half-open connections and the records of
+    /// TIME-WAIT included.
     pub(crate) states: [u64; STATES.len()],
     /// Over IPv6; half-open connections and the records of TIME-WAIT not included.
     pub(crate) ipv6: u64,

@@ -41,8 +41,8 @@ pub(crate) struct Watchers {
 }
 
 impl WatchArgs {
-    /// Finds the places, as the caller's user and in the caller's network: before a command enters a namespace. `speaks`: lines for
-    /// people are wanted.
+    /// Finds the places, as the caller's user and in the caller's network: before a command enters
+    /// a namespace. `speaks`: lines for people are wanted.
     pub(crate) fn plan(&self, command: &'static str, speaks: bool) -> Result<WatchPlan, Failure> {
         let Self { control, metrics, capture } = self;
         let (control, metrics) = (control.place(), metrics.listen(speaks)?);
@@ -86,7 +86,8 @@ impl Recording {
 }
 
 impl Watchers {
-    /// Ends them, after the stack has been shut down. Captures and traces say what became of them, before the command does.
+    /// Ends them, after the stack has been shut down. Captures and traces say what became of them,
+    /// before the command does.
     pub(crate) fn end(self) {
         let Self { capture, metrics, control } = self;
         drop((capture, metrics, control));

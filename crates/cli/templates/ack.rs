@@ -53,8 +53,8 @@ impl AckPolicy for EveryFew {
         "{{name}}"
     }
 
-    /// RFC 9293, section 3.8.6.3, asks for an ACK for every second segment (SHOULD). This policy takes that over; the core
-    /// counts what it makes of it, and keeps all other obligations.
+    /// RFC 9293, section 3.8.6.3, asks for an ACK for every second segment (SHOULD). This policy
+    /// takes that over; the core counts what it makes of it, and keeps all other obligations.
     fn waives(&self) -> SoftObligations {
         SoftObligations::NONE.and_every_second()
     }

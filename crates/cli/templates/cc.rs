@@ -1,4 +1,5 @@
-//! `{{name}}`: adds one segment per round trip, and gives up a share of the window when data is lost.
+//! `{{name}}`: adds one segment per round trip, and gives up a share of the window when data is
+//! lost.
 
 use ackline::core::policy::spec::{Entry, ParamInfo};
 use ackline::core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};

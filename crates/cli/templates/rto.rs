@@ -52,7 +52,8 @@ impl RtoResponse for Response {
         "{{name}}"
     }
 
-    /// The timer fired. The core sends one segment and backs off, whatever the step says (RFC 6298, 5.4 to 5.6).
+    /// The timer fired. The core sends one segment and backs off, whatever the step says (RFC 6298,
+    /// 5.4 to 5.6).
     fn on_rto(&mut self, view: &RtoView) -> RtoStep {
         self.recovery_point = Some(view.flow.snd_nxt);
         let window = Window::from_bytes(u64::from(view.flow.smss * self.segments));

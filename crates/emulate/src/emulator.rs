@@ -39,8 +39,9 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// For a simulation that has not run yet. Its time zero is now. With [`Pacing::Spin`] it stays awake as long as it runs: a
-    /// packet enters the network when it is seen, so one that had to wake the emulator up would enter late.
+    /// For a simulation that has not run yet. Its time zero is now. With [`Pacing::Spin`] it stays
+    /// awake as long as it runs: a packet enters the network when it is seen, so one that had to
+    /// wake the emulator up would enter late.
     ///
     /// # Errors
     /// If the process has no descriptors left.
@@ -61,7 +62,8 @@ impl Emulator {
         })
     }
 
-    /// How super-packets of all devices pass; to be set before any is attached. By default they are split.
+    /// How super-packets of all devices pass; to be set before any is attached. By default they are
+    /// split.
     #[must_use]
     pub fn with_offload(self, offload: Offload) -> Self {
         Self { offload, ..self }
@@ -70,7 +72,8 @@ impl Emulator {
     /// Attaches `device` to a port of `sim`.
     ///
     /// # Errors
-    /// If `port` is not a port; if super-packets are to pass whole, and the device carries none, or a link corrupts packets.
+    /// If `port` is not a port; if super-packets are to pass whole, and the device carries none, or
+    /// a link corrupts packets.
     pub fn attach(&mut self, sim: &Sim, port: NodeId, device: Box<dyn Device>) -> Result<(), AttachError> {
         if !sim.is_port(port) {
             return Err(AttachError::NotAPort(port));
@@ -107,7 +110,8 @@ impl Emulator {
         self.run_until(sim, Instant::FAR_FUTURE).await
     }
 
-    /// Runs all events of `sim` up to and including `end`, an instant of the simulation, at their times.
+    /// Runs all events of `sim` up to and including `end`, an instant of the simulation, at their
+    /// times.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -146,7 +150,8 @@ impl Emulator {
             match self.waiter.wait(now, self.real(next)) {
                 Wait::Sleep(until) if !self.awake => {
                     let early = until - self.wake_up.median();
-                    // What is due sooner waits for the wake-up: on a busy link it is one for several packets.
+                    // What is due sooner waits for the wake-up: on a busy link it is one for
+                    // several packets.
                     self.nap = (early.since(now) > self.wake_up.median())
                         .then(|| Nap { until: early, due: self.real(next) });
                     self.timer.arm(Some(self.nap.map_or(until, |nap| nap.until)))?;
@@ -166,12 +171,14 @@ impl Emulator {
         }
     }
 
-    /// Everything that is due, and the packets that wait at the devices. True if more may wait there.
+    /// Everything that is due, and the packets that wait at the devices. True if more may wait
+    /// there.
     fn turn(&mut self, cx: &mut Context<'_>, sim: &mut Sim, end: Instant) -> io::Result<bool> {
         let mut more = false;
         self.catch_up(sim, end);
         for index in 0..self.ports.len() {
-            // Each has a share of its own, so that a flood at one port keeps nothing out at the others.
+            // Each has a share of its own, so that a flood at one port keeps nothing out at the
+            // others.
             let mut taken = 0;
             loop {
                 if taken >= BATCH {
@@ -181,7 +188,8 @@ impl Emulator {
                 let received = self.ports[index].receive(sim, self.offload)?;
                 taken += received;
                 if received > 0 {
-                    // Each packet enters at its own instant, and what has become due meanwhile leaves.
+                    // Each packet enters at its own instant, and what has become due meanwhile
+                    // leaves.
                     self.catch_up(sim, end);
                 } else if self.ports[index].poll_readable(cx)?.is_pending() {
                     break;

@@ -1,9 +1,10 @@
 //! Simulated network paths in real time.
 //!
-//! [`Emulator`] drives an [`ackline_netsim::Sim`] by the machine's clock. At a *port* of the simulation a [`Device`]
-//! brings packets in, and takes those that arrive there: a TUN device behind which the kernel's TCP is, a packet
-//! socket, or a stack in the same process. Between them is what the simulator has: links with rates and delays,
-//! queues, impairments, changes of the network, recorders and captures.
+//! [`Emulator`] drives an [`ackline_netsim::Sim`] by the machine's clock. At a *port* of the
+//! simulation a [`Device`] brings packets in, and takes those that arrive there: a TUN device
+//! behind which the kernel's TCP is, a packet socket, or a stack in the same process. Between them
+//! is what the simulator has: links with rates and delays, queues, impairments, changes of the
+//! network, recorders and captures.
 //!
 //! ```text
 //!   TUN ── port ── link (queue, rate, impairments, delay) ── port ── TUN
@@ -11,7 +12,8 @@
 //!   ───────────── Emulator: the real clock ─────────────
 //! ```
 //!
-//! What arrives at a port leaves at the simulation's instant if the machine keeps up. [`PortStats`] tells how late it did.
+//! What arrives at a port leaves at the simulation's instant if the machine keeps up. [`PortStats`]
+//! tells how late it did.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 

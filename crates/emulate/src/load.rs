@@ -4,18 +4,20 @@ use ackline_runtime::timer;
 use ackline_tcp_core::{Duration, Instant};
 use std::fs;
 
-/// The emulator's thread runs at most for this share of the time, unless it spins: without a pause it has more to do than it can, and
-/// packets wait before the network.
+/// The emulator's thread runs at most for this share of the time, unless it spins: without a pause
+/// it has more to do than it can, and packets wait before the network.
 const MOST_BUSY: f64 = 0.95;
 
-/// The thread waits for a processor at most for this share of the time. While it waits, it reads nothing.
+/// The thread waits for a processor at most for this share of the time. While it waits, it reads
+/// nothing.
 const MOST_WAITING: f64 = 0.1;
 
-/// All processors together are busy at most for this share of the time. Beyond, the hosts outside do not get theirs: what they do
-/// then depends on the machine, not on the network.
+/// All processors together are busy at most for this share of the time. Beyond, the hosts outside
+/// do not get theirs: what they do then depends on the machine, not on the network.
 const MACHINE_BUSIEST: f64 = 0.95;
 
-/// Shorter runs are not judged by shares of time: beginning is most of what they do, and the kernel counts in hundredths of a second.
+/// Shorter runs are not judged by shares of time: beginning is most of what they do, and the kernel
+/// counts in hundredths of a second.
 const JUDGED_FROM: Duration = Duration::from_secs(1);
 
 /// Shares of the time of a run, 0 to 1; `None` if the system does not tell, as only Linux does.
@@ -30,11 +32,12 @@ pub struct Load {
 }
 
 impl Load {
-    /// Why a run of this length is not to be believed, in words: what kept the emulator from its work, or the hosts outside from
-    /// theirs. Empty if nothing did. The thread's own business does not count if it spins.
+    /// Why a run of this length is not to be believed, in words: what kept the emulator from its
+    /// work, or the hosts outside from theirs. Empty if nothing did. The thread's own business does
+    /// not count if it spins.
     ///
-    /// The lateness of departures does not tell this: a packet that waits until the emulator reads it enters late, and nobody knows
-    /// when it came.
+    /// The lateness of departures does not tell this: a packet that waits until the emulator reads
+    /// it enters late, and nobody knows when it came.
     #[must_use]
     pub fn reasons(&self, length: Duration, spins: bool) -> Vec<String> {
         if length < JUDGED_FROM {
@@ -117,7 +120,8 @@ impl Machine {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// The first line of `stat` of proc(5): user, nice, system, idle, iowait, irq, softirq, steal. What follows is in these already.
+    /// The first line of `stat` of proc(5): user, nice, system, idle, iowait, irq, softirq, steal.
+    /// What follows is in these already.
     fn parse(text: &str) -> Option<Self> {
         let numbers = text.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace().take(8);
         let ticks: Vec<u64> = numbers.map(str::parse).collect::<Result<_, _>>().ok()?;

@@ -30,8 +30,8 @@ impl Path {
         Self { sim, inside, outside, up, down }
     }
 
-    /// Where a [`Capture`](crate::Capture) sees each packet of both directions once: as it leaves the queue, or as it is dropped. The
-    /// interfaces are `up` and `down`.
+    /// Where a [`Capture`](crate::Capture) sees each packet of both directions once: as it leaves
+    /// the queue, or as it is dropped. The interfaces are `up` and `down`.
     #[must_use]
     pub fn capture_points(&self) -> Vec<CapturePoint> {
         [CapturePoint::of_link(self.up, "up"), CapturePoint::of_link(self.down, "down")].concat()

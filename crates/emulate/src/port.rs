@@ -11,20 +11,24 @@ use std::task::{Context, Poll};
 use std::{fmt, io};
 use thiserror::Error;
 
-/// If of the departures at a port one of a hundred is later than this, they are not those of the simulation.
+/// If of the departures at a port one of a hundred is later than this, they are not those of the
+/// simulation.
 pub const LATEST: Duration = Duration::from_millis(1);
 
 /// How super-packets of devices with offload pass the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Offload {
-    /// There are none: devices are opened without offload, and hosts send the packets of a wire one by one.
+    /// There are none: devices are opened without offload, and hosts send the packets of a wire one
+    /// by one.
     #[default]
     Off,
-    /// They are split where they enter, into packets as a wire has them. The device brings many packets at once; queues, AQMs and
-    /// impairments see each of them, and they are handed over one by one.
+    /// They are split where they enter, into packets as a wire has them. The device brings many
+    /// packets at once; queues, AQMs and impairments see each of them, and they are handed over one
+    /// by one.
     Split,
-    /// They pass as one packet, with one fate: each takes one packet's place in a queue, a mark marks all of it, and it takes the time
-    /// of all packets for which it stands, with their headers. It arrives with the last of them.
+    /// They pass as one packet, with one fate: each takes one packet's place in a queue, a mark
+    /// marks all of it, and it takes the time of all packets for which it stands, with their
+    /// headers. It arrives with the last of them.
     Whole,
 }
 
@@ -55,8 +59,8 @@ pub struct PortStats {
     pub super_packets: u64,
     /// Packets that the device took.
     pub sent: u64,
-    /// Packets that the device did not take, because it was full or down. They are lost, and not by the network that is
-    /// emulated.
+    /// Packets that the device did not take, because it was full or down. They are lost, and not by
+    /// the network that is emulated.
     pub refused: u64,
     /// From the instant of the simulation to the call that hands the packet to the device.
     pub lateness: Distribution,
@@ -118,7 +122,8 @@ impl Port {
         }
     }
 
-    /// Takes what the device has as one packet into the network: so many of the network's. 0 if none waits.
+    /// Takes what the device has as one packet into the network: so many of the network's. 0 if
+    /// none waits.
     pub(crate) fn receive(&mut self, sim: &mut Sim, offload: Offload) -> io::Result<usize> {
         let Self { node, device, stats, buffer, header } = self;
         let packet = match device.try_recv() {

@@ -1,4 +1,5 @@
-//! What a path did over time: queues, waits, deliveries and drops of its links, in memory that does not grow with the run.
+//! What a path did over time: queues, waits, deliveries and drops of its links, in memory that does
+//! not grow with the run.
 
 use ackline_netsim::queue::DropReason;
 use ackline_netsim::{LinkId, Observer, Packet, PacketEvent};
@@ -90,8 +91,8 @@ impl LinkRecord {
         &self.waits
     }
 
-    /// The queue has been as it is until the instant `now`, in the span at `place`. A packet that is served or dropped at once has
-    /// been in no queue.
+    /// The queue has been as it is until the instant `now`, in the span at `place`. A packet that
+    /// is served or dropped at once has been in no queue.
     fn settle(&mut self, now: Instant, length: Duration) {
         let place = |at: Instant| (at.as_nanos() / length.as_nanos()) as usize;
         let (first, last) = (place(self.since), place(now));
@@ -155,7 +156,8 @@ impl LinkRecord {
     }
 }
 
-/// Records links over time, as an observer of the simulation. Its spans become longer as the run does.
+/// Records links over time, as an observer of the simulation. Its spans become longer as the run
+/// does.
 #[derive(Clone, Debug)]
 pub struct PathRecord {
     length: Duration,
@@ -226,7 +228,8 @@ mod tests {
         bytes
     }
 
-    /// A queue of three packets before a millisecond for each: at 0 ms six packets come, at 100 ms one.
+    /// A queue of three packets before a millisecond for each: at 0 ms six packets come, at 100 ms
+    /// one.
     fn recorded(until: Instant) -> PathRecord {
         let link = || {
             let queue = Box::new(DropTail::new(Limit::Packets(3)));

@@ -7,10 +7,11 @@ const MOST: Duration = Duration::from_micros(100);
 /// Before anything is known.
 const START: Duration = Duration::from_micros(20);
 
-/// The median of the delays of wake-ups, by steps: a delay above it raises it as much as one below lowers it.
+/// The median of the delays of wake-ups, by steps: a delay above it raises it as much as one below
+/// lowers it.
 ///
-/// Who wakes early by the median is awake in time every second time, and waits for the rest, which is short. Otherwise it is as
-/// late as wake-ups differ, not as they take.
+/// Who wakes early by the median is awake in time every second time, and waits for the rest, which
+/// is short. Otherwise it is as late as wake-ups differ, not as they take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WakeUp(Duration);
 

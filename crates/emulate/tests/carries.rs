@@ -177,7 +177,8 @@ async fn a_device_at_a_router_is_refused() {
     );
 }
 
-/// A super-packet of TCP of `data` octets from 10.0.0.1 to 10.0.0.2, in two parts, with what remains to be done for its checksum.
+/// A super-packet of TCP of `data` octets from 10.0.0.1 to 10.0.0.2, in two parts, with what
+/// remains to be done for its checksum.
 fn super_packet(data: &[u8]) -> (HeaderBuf, TxChecksum) {
     let ends = ["10.0.0.1:80", "10.0.0.2:81"].map(|end| end.parse().expect("right"));
     let mut header = TcpHeader::new(ends[0], ends[1]);
@@ -261,7 +262,8 @@ async fn a_whole_super_packet_has_one_fate_and_the_time_of_all_its_packets() {
         ended = emulator.run(&mut sim) => panic!("{ended:?}"),
         arrived = arrival => arrived,
     };
-    // The first one is lost as one, the third one found the queue full; the second one waited for the first one.
+    // The first one is lost as one, the third one found the queue full; the second one waited for
+    // the first one.
     let time = serialisation(8 * 1_040_000, 2 * (4_500 + 5 * HEADERS)).saturating_add(DELAY);
     assert!(timer::now().since(start) >= time);
     assert_eq!((segment_size, checksum), (SEGMENT, RxChecksum::Partial));

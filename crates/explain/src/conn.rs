@@ -49,7 +49,8 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    /// A connection that begins with `segment`; each direction keeps `records` of what is in flight, and `drawn` entries of what is drawn.
+    /// A connection that begins with `segment`; each direction keeps `records` of what is in
+    /// flight, and `drawn` entries of what is drawn.
     pub(crate) fn new(number: u64, segment: &Segment<'_>, records: usize, drawn: usize) -> Self {
         let reversed = match (segment.has(TcpFlags::SYN), segment.has(TcpFlags::ACK)) {
             (true, false) => false,
@@ -93,7 +94,8 @@ impl Conn {
     /// True if `segment` opens another connection between the same ports.
     pub(crate) fn is_succeeded_by(&self, segment: &Segment<'_>) -> bool {
         let opens = segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK);
-        // The same SYN on another interface, or sent again, has the same number; so has a simultaneous open's.
+        // The same SYN on another interface, or sent again, has the same number; so has a
+        // simultaneous open's.
         let known = self.syn.is_some_and(|(seq, _)| seq == segment.seq);
         opens && !known && (self.established || self.reset.is_some() || self.is_closed())
     }
@@ -328,7 +330,8 @@ impl Conn {
 /// What a SYN or, if `answers`, a SYN-ACK offers.
 fn offer(segment: &Segment<'_>, answers: bool) -> Offer {
     let options = &segment.options;
-    // RFC 3168, section 6.1.1: ECE and CWR ask, ECE alone agrees. RFC 9768, section 3.1, has other combinations that agree.
+    // RFC 3168, section 6.1.1: ECE and CWR ask, ECE alone agrees. RFC 9768, section 3.1, has other
+    // combinations that agree.
     let (ece, cwr) = (segment.has(TcpFlags::ECE), segment.has(TcpFlags::CWR));
     Offer {
         mss: options.mss,

@@ -1,8 +1,10 @@
-//! Copies: packets that passed the capture twice, because it has both sides of a mirrored port, several interfaces of one host (Linux's `any`), or
-//! a network that doubles. Nobody sent them again.
+//! Copies: packets that passed the capture twice, because it has both sides of a mirrored port,
+//! several interfaces of one host (Linux's `any`), or a network that doubles. Nobody sent them
+//! again.
 //!
-//! A copy has the TCP header of its original. What a sender sends again has it too, if its timestamp is the same or there is none; but it has an IP
-//! identification of its own, and comes no sooner than a round trip later.
+//! A copy has the TCP header of its original. What a sender sends again has it too, if its
+//! timestamp is the same or there is none; but it has an IP identification of its own, and comes no
+//! sooner than a round trip later.
 
 use crate::segment::Segment;
 use ackline_tcp_core::wire::{TcpFlags, Timestamps};
@@ -13,7 +15,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 const LATEST_NS: u64 = 100_000_000;
 /// The same if no IP identification tells: IPv6, or IPv4 without fragments (RFC 6864, section 4.1).
 const LATEST_ALIKE_NS: u64 = 1_000_000;
-/// Packets of a direction among which an original is looked for. Linux hands packets on in batches of up to 64.
+/// Packets of a direction among which an original is looked for. Linux hands packets on in batches
+/// of up to 64.
 const RECENT: usize = 128;
 
 /// A packet that has passed.
@@ -28,7 +31,8 @@ struct Passed {
 #[derive(Debug, Default)]
 struct Side {
     recent: VecDeque<Passed>,
-    /// The last IP identification, and whether there was another one: that of a sender that always gives the same tells nothing.
+    /// The last IP identification, and whether there was another one: that of a sender that always
+    /// gives the same tells nothing.
     id: Option<u16>,
     ids_differ: bool,
 }
@@ -59,7 +63,8 @@ impl Copies {
         }
     }
 
-    /// True if `segment`, of this side, is a copy. It cannot be sent again sooner than `round_trip_ns` later, if that is known.
+    /// True if `segment`, of this side, is a copy. It cannot be sent again sooner than
+    /// `round_trip_ns` later, if that is known.
     pub(crate) fn is_copy(&mut self, side: usize, segment: &Segment<'_>, round_trip_ns: Option<u64>) -> bool {
         let (at_ns, header) = (segment.at_ns, fingerprint(segment));
         let sequenced = segment.length > 0 || segment.has(TcpFlags::SYN) || segment.has(TcpFlags::FIN);
@@ -70,7 +75,8 @@ impl Copies {
         let original = side.recent.iter_mut().rev().find(|passed| passed.header == header);
         let is_copy = original.is_some_and(|original| {
             let age = at_ns.abs_diff(original.at_ns);
-            // A receiver may send the same ACK several times in a row (RFC 5681, section 3.2). If each packet is twice, every second one is a copy.
+            // A receiver may send the same ACK several times in a row (RFC 5681, section 3.2). If
+            // each packet is twice, every second one is a copy.
             let is_copy = if has_id {
                 age <= LATEST_NS
             } else {
@@ -105,7 +111,8 @@ impl Copies {
     }
 }
 
-/// What original and copy share: not the ECN bits and the TTL, which a router between them changes, nor the checksum, which offload leaves open.
+/// What original and copy share: not the ECN bits and the TTL, which a router between them changes,
+/// nor the checksum, which offload leaves open.
 fn fingerprint(segment: &Segment<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     (segment.id, segment.seq, segment.ack, segment.flags.bits()).hash(&mut hasher);

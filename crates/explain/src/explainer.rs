@@ -15,15 +15,16 @@ use std::net::SocketAddr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Connections whose packets are followed at once; beyond it, the story of those silent for the longest time ends.
+    /// Connections whose packets are followed at once; beyond it, the story of those silent for the
+    /// longest time ends.
     pub open: usize,
     /// Stories that are kept: those that lost and waited most.
     pub stories: usize,
-    /// Records of packets in flight, of all connections together. With many connections each has fewer, and neighbours
-    /// become one record.
+    /// Records of packets in flight, of all connections together. With many connections each has
+    /// fewer, and neighbours become one record.
     pub records: usize,
-    /// Entries of each series that is drawn, per direction; zero: nothing is drawn. With more than twelve connections at once those that
-    /// begin later have fewer.
+    /// Entries of each series that is drawn, per direction; zero: nothing is drawn. With more than
+    /// twelve connections at once those that begin later have fewer.
     pub drawn: usize,
 }
 
@@ -113,7 +114,8 @@ impl Explainer {
         (most * DRAWN_WHOLE / (others + 1)).clamp(DRAWN_LEAST.min(most), most)
     }
 
-    /// Takes in all events of a trace: what a stack of ackline said of itself. Its connections end with it.
+    /// Takes in all events of a trace: what a stack of ackline said of itself. Its connections end
+    /// with it.
     ///
     /// # Errors
     /// Those of its source. What came before is told all the same.
@@ -234,7 +236,8 @@ impl Explainer {
     }
 }
 
-/// Takes out a quarter of the connections, so that this is rare: those that have been silent for longest.
+/// Takes out a quarter of the connections, so that this is rare: those that have been silent for
+/// longest.
 fn evict<K: Eq + Hash, C>(open: &mut HashMap<K, C>, last_ns: impl Fn(&C) -> u64) -> Vec<C> {
     let mut last: Vec<u64> = open.values().map(&last_ns).collect();
     let quarter = last.len() / 4;

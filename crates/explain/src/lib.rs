@@ -1,9 +1,11 @@
-//! The story of each TCP connection in a capture: how it was opened, what limited it, what it lost and how that was found, whether
-//! a retransmission was needless, what its own queue cost, who ended it.
+//! The story of each TCP connection in a capture: how it was opened, what limited it, what it lost
+//! and how that was found, whether a retransmission was needless, what its own queue cost, who
+//! ended it.
 //!
-//! Captures may be of any stack, made at either end or in the middle of the path; what cannot be inferred from there is not
-//! claimed. Captures of ackline and of its simulator have comments that say why a packet was sent, and these count. Traces of ackline
-//! ([`ackline_observe::trace`]) have no packets, but what the stack concluded from them, and their stories state it.
+//! Captures may be of any stack, made at either end or in the middle of the path; what cannot be
+//! inferred from there is not claimed. Captures of ackline and of its simulator have comments that
+//! say why a packet was sent, and these count. Traces of ackline ([`ackline_observe::trace`]) have
+//! no packets, but what the stack concluded from them, and their stories state it.
 //!
 //! ```text
 //!   capture::Reader ─ Frame ─► Explainer ─┬─ a connection: handshake, distance of both ends, end

@@ -1,11 +1,14 @@
-//! What is drawn of a direction: its time-sequence diagram (Shepard, "TCP Packet Trace Analysis", MIT/LCS/TR-494, 1991), and values over time.
+//! What is drawn of a direction: its time-sequence diagram (Shepard, "TCP Packet Trace Analysis",
+//! MIT/LCS/TR-494, 1991), and values over time.
 //!
-//! Each series has a limit. When it is reached, time is divided into coarser intervals, and neighbours in one interval become one: strokes that
-//! continue each other are joined, of values the largest stays, of ACKs the last.
+//! Each series has a limit. When it is reached, time is divided into coarser intervals, and
+//! neighbours in one interval become one: strokes that continue each other are joined, of values
+//! the largest stays, of ACKs the last.
 
 use crate::story::Found;
 
-/// What is drawn of the data of one end. Times are nanoseconds from the connection's first packet; positions count octets of the stream.
+/// What is drawn of the data of one end. Times are nanoseconds from the connection's first packet;
+/// positions count octets of the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Picture {
     /// Data for the first time.

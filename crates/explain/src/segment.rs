@@ -1,4 +1,5 @@
-//! From a captured packet to a TCP segment. Checksums are not looked at: where offload computes them, captures have wrong ones.
+//! From a captured packet to a TCP segment. Checksums are not looked at: where offload computes
+//! them, captures have wrong ones.
 
 use crate::capture::Frame;
 use ackline_tcp_core::wire::{FastOpenCookie, OptionIter, PROTOCOL_TCP, TcpFlags, TcpOption, TcpOptions};
@@ -89,7 +90,8 @@ pub(crate) fn parse<'a>(frame: &Frame<'a>, skipped: &mut Skipped) -> Option<Segm
         skipped.not_ip += 1;
         return None;
     };
-    // What the IP header says of the length; zero where offload has yet to fill it in (BIG TCP, RFC 2675).
+    // What the IP header says of the length; zero where offload has yet to fill it in (BIG TCP, RFC
+    // 2675).
     let (source, destination, ecn, id, payload, header, stated, later) = match &net {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
@@ -147,7 +149,8 @@ fn cooked(data: &[u8], protocol: usize, header: usize) -> Option<LaxSlicedPacket
     Some(LaxSlicedPacket::from_ether_type(EtherType(number), data.get(header..)?))
 }
 
-/// The segment at the start of `bytes`, which were `length` on the wire. `None` if the fixed header is not all there.
+/// The segment at the start of `bytes`, which were `length` on the wire. `None` if the fixed header
+/// is not all there.
 fn tcp<'a>(
     frame: &Frame<'a>,
     bytes: &[u8],

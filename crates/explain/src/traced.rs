@@ -29,7 +29,8 @@ pub(crate) struct Traced {
 }
 
 impl Traced {
-    /// A connection that begins at `at`, as its number says; it keeps `records` of what is in flight, and `drawn` entries of what is drawn.
+    /// A connection that begins at `at`, as its number says; it keeps `records` of what is in
+    /// flight, and `drawn` entries of what is drawn.
     pub(crate) fn new(number: u64, at: u64, opened: &Opened, records: usize, drawn: usize) -> Self {
         Self {
             number,

@@ -1,4 +1,5 @@
-//! Runs a scenario and prints its summary; with a folder, also writes results, plots and the report there.
+//! Runs a scenario and prints its summary; with a folder, also writes results, plots and the report
+//! there.
 //!
 //! ```text
 //! cargo run --release -p ackline-lab --example scenario -- scenarios/fairness.toml /tmp/out repeat=1

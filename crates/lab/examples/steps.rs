@@ -1,5 +1,6 @@
-//! Prints what happens to a scenario's packets and connections, one line each: what leaves and arrives at each host, what a link
-//! drops, states, and the congestion window. `docs/one-transfer.md` explains its output.
+//! Prints what happens to a scenario's packets and connections, one line each: what leaves and
+//! arrives at each host, what a link drops, states, and the congestion window.
+//! `docs/one-transfer.md` explains its output.
 //!
 //! ```text
 //! cargo run -p ackline-lab --example steps -- docs/one-transfer.toml [key=value]...
@@ -38,8 +39,8 @@ struct Steps {
     text: String,
     /// Sequence number of the SYN of each direction, by source and destination port.
     first: HashMap<(u16, u16), u32>,
-    /// What connections said since the last packet: when, on which host, and what. A packet that is taken in is reported after what it
-    /// caused.
+    /// What connections said since the last packet: when, on which host, and what. A packet that is
+    /// taken in is reported after what it caused.
     said: Vec<(Instant, &'static str, String)>,
 }
 
@@ -100,7 +101,8 @@ impl Steps {
         let _ = writeln!(self.text, "{:9.3}  {who}  {what}", now.as_nanos() as f64 / 1e6);
     }
 
-    /// A segment as tcpdump would show it: flags, relative sequence numbers, options of SYNs, SACK blocks.
+    /// A segment as tcpdump would show it: flags, relative sequence numbers, options of SYNs, SACK
+    /// blocks.
     fn segment(&mut self, packet: &Packet) -> Option<String> {
         let tcp = packet.segment()?;
         let ports = (tcp.src_port, tcp.dst_port);

@@ -1,4 +1,5 @@
-//! The network of a scenario around something that is not of it: two hosts make room for it, and all others stay.
+//! The network of a scenario around something that is not of it: two hosts make room for it, and
+//! all others stay.
 
 use crate::error::{Place, ScenarioError};
 use crate::network::Network;
@@ -21,7 +22,8 @@ pub struct Around {
     pub hosts: Vec<OutsideHost>,
     /// The ends of flows on them.
     pub ends: Vec<OutsideEnd>,
-    /// The slowest link on the way from the first of the two to the second, and of that back; the first one of several.
+    /// The slowest link on the way from the first of the two to the second, and of that back; the
+    /// first one of several.
     pub slowest: [(LinkId, String); 2],
     /// Time between samples of connections.
     pub interval: Duration,
@@ -43,10 +45,12 @@ pub struct Taken {
 }
 
 impl Around {
-    /// Takes two hosts out of a scenario, and with them the flows that begin or end there; `None`: the first and the last host.
+    /// Takes two hosts out of a scenario, and with them the flows that begin or end there; `None`:
+    /// the first and the last host.
     ///
     /// # Errors
-    /// If there is no such host, both are the same, no links lead from one to the other and back, or the scenario sweeps something.
+    /// If there is no such host, both are the same, no links lead from one to the other and back,
+    /// or the scenario sweeps something.
     pub fn of(scenario: &Scenario, [from, to]: [Option<&str>; 2]) -> Result<Self, ScenarioError> {
         let wrong = |given: Option<String>, message: String| ScenarioError {
             name: scenario.name().to_owned(),

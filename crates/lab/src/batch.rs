@@ -24,8 +24,8 @@ use std::path::PathBuf;
 pub struct RunOptions {
     /// Worker threads; 0: one per core. Results do not depend on it.
     pub threads: usize,
-    /// Folder for results, made if it is not there. Runs that it holds already are not run again. `None`: nothing is
-    /// written.
+    /// Folder for results, made if it is not there. Runs that it holds already are not run again.
+    /// `None`: nothing is written.
     pub out: Option<PathBuf>,
     /// Show progress on standard error, if that is a terminal.
     pub progress: bool,
@@ -35,8 +35,8 @@ pub struct RunOptions {
     pub points: Option<PointRange>,
     /// Draw plots and the report.
     pub plots: bool,
-    /// Draw the plots over time of these points' first runs. `None`: of all points if there are at most
-    /// [`MAX_POINTS_DRAWN`], else of none.
+    /// Draw the plots over time of these points' first runs. `None`: of all points if there are at
+    /// most [`MAX_POINTS_DRAWN`], else of none.
     pub plot_runs: Option<PointRange>,
     /// How plots become files.
     pub plot: PlotOptions,
@@ -48,8 +48,8 @@ pub struct RunOptions {
     pub pcap: bool,
     /// Bytes that a capture keeps of each packet; `None`: all.
     pub snap_length: Option<NonZeroU32>,
-    /// Give every packet octets, and let every connection keep its data: slower, with the same results
-    /// ([`Sim::set_wire`](ackline_netsim::Sim::set_wire)).
+    /// Give every packet octets, and let every connection keep its data: slower, with the same
+    /// results ([`Sim::set_wire`](ackline_netsim::Sim::set_wire)).
     pub wire: bool,
 }
 
@@ -71,10 +71,12 @@ impl Report {
     }
 }
 
-/// Runs every point of the scenario, or those of [`RunOptions::points`], with every seed. The results are in order whatever the threads did.
+/// Runs every point of the scenario, or those of [`RunOptions::points`], with every seed. The
+/// results are in order whatever the threads did.
 ///
 /// # Errors
-/// If the scenario lacks a point, a file cannot be written, or threads cannot be started. Runs that are finished stay finished.
+/// If the scenario lacks a point, a file cannot be written, or threads cannot be started. Runs that
+/// are finished stay finished.
 pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError> {
     run_on(&Virtual, scenario, options)
 }
@@ -126,7 +128,8 @@ pub fn run_on(stages: &dyn Stages, scenario: &Scenario, options: &RunOptions) ->
 /// Points of a sweep whose runs are drawn without asking.
 pub const MAX_POINTS_DRAWN: usize = 6;
 
-/// The summary as a page in Markdown: title, where it comes from, what the scenario says about itself, and tables.
+/// The summary as a page in Markdown: title, where it comes from, what the scenario says about
+/// itself, and tables.
 #[must_use]
 pub fn table_of(scenario: &Scenario, summary: &Summary) -> String {
     let comment: Vec<&str> =

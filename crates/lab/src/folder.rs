@@ -121,7 +121,8 @@ impl Folder {
         &self.root
     }
 
-    /// Makes a folder in it, or takes the one that is there, without what killed processes left in it.
+    /// Makes a folder in it, or takes the one that is there, without what killed processes left in
+    /// it.
     pub(crate) fn make(&self, name: &str) -> Result<PathBuf, RunError> {
         let path = self.root.join(name);
         make(&path)?;
@@ -134,7 +135,8 @@ impl Folder {
         write(&path, content).map_err(|error| RunError::file("write", &path, error))
     }
 
-    /// A finished run of the scenario, if it is there, whole, and of this very text, values, seed and version.
+    /// A finished run of the scenario, if it is there, whole, and of this very text, values, seed
+    /// and version.
     pub(crate) fn run(&self, key: &str, point: usize, repetition: u32) -> Option<Finished> {
         let stem = stem(point, repetition);
         let text = fs::read_to_string(self.root.join(format!("runs/{stem}.json"))).ok()?;

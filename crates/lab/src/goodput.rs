@@ -1,10 +1,11 @@
-//! Goodput over time (RFC 2647, section 3.17): bytes of the stream that reach the receiving host, each counted once, at the
-//! instant at which it first arrives.
+//! Goodput over time (RFC 2647, section 3.17): bytes of the stream that reach the receiving host,
+//! each counted once, at the instant at which it first arrives.
 //!
-//! Neither of the two numbers that hosts keep shows what the network delivered when. A cumulative ACK that ends a recovery covers
-//! whatever arrived after the hole, and the application reads all of that at once. Both would show several times the
-//! rate of the link for one interval, and nothing in the one before. Counted at arrival, an interval of length T on a link
-//! of rate R never holds more than R T bits and one packet, whose first bits came in the interval before.
+//! Neither of the two numbers that hosts keep shows what the network delivered when. A cumulative
+//! ACK that ends a recovery covers whatever arrived after the hole, and the application reads all
+//! of that at once. Both would show several times the rate of the link for one interval, and
+//! nothing in the one before. Counted at arrival, an interval of length T on a link of rate R never
+//! holds more than R T bits and one packet, whose first bits came in the interval before.
 
 use crate::stream::{Arrived, Segment};
 use ackline_netsim::{LinkId, NodeId, Observer, Packet, PacketEvent};
@@ -20,14 +21,15 @@ const MAX_INTERVALS: u64 = 2_000;
 pub struct GoodputSeries {
     /// Length of an interval, s.
     pub interval_s: f64,
-    /// Of each flow, in the order of [`RunResult::flows`](crate::RunResult::flows) (the first `measure.flows` of them): bytes
-    /// that arrived in each interval.
+    /// Of each flow, in the order of [`RunResult::flows`](crate::RunResult::flows) (the first
+    /// `measure.flows` of them): bytes that arrived in each interval.
     pub bytes: Vec<Vec<u64>>,
 }
 
 impl GoodputSeries {
-    /// The goodput of a flow over spans of `intervals` intervals, as time of the span's end in seconds and bits per second. An
-    /// incomplete span at the end is left out. Empty for a flow without a series.
+    /// The goodput of a flow over spans of `intervals` intervals, as time of the span's end in
+    /// seconds and bits per second. An incomplete span at the end is left out. Empty for a flow
+    /// without a series.
     #[must_use]
     pub fn rates(&self, flow: usize, intervals: usize) -> Vec<(f64, f64)> {
         let length = intervals.max(1);
@@ -64,8 +66,8 @@ pub(crate) struct GoodputMeter {
 }
 
 impl GoodputMeter {
-    /// For a run of length `duration`, with as many whole `sampling` intervals in one as keep the series short. `ends`: where
-    /// each link ends.
+    /// For a run of length `duration`, with as many whole `sampling` intervals in one as keep the
+    /// series short. `ends`: where each link ends.
     pub(crate) fn new(
         duration: Duration,
         sampling: Duration,

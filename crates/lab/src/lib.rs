@@ -1,8 +1,10 @@
-//! The laboratory: scenarios in text files, run in virtual time; sweeps, statistics, tables and plots.
+//! The laboratory: scenarios in text files, run in virtual time; sweeps, statistics, tables and
+//! plots.
 //!
 //! A [`Scenario`] is read from TOML ([`scenario`] describes the format), may take other values
-//! ([`with_set`](Scenario::with_set)), and is run at all its points with all its seeds ([`run()`]). Whatever it gives follows from
-//! the text and the seed: not from the machine, nor from the number of threads.
+//! ([`with_set`](Scenario::with_set)), and is run at all its points with all its seeds ([`run()`]).
+//! Whatever it gives follows from the text and the seed: not from the machine, nor from the number
+//! of threads.
 //!
 //! ```
 //! use ackline_lab::{RunOptions, Scenario, run};

@@ -16,13 +16,14 @@ struct Part<'a> {
     finished: Finished,
 }
 
-/// Joins the results of `folders` in `out`, which then holds what one [`run`](crate::run()) of the whole scenario would have
-/// written, byte for byte. A run that several folders hold must be the same in all of them. Time series, plots and captures are
-/// taken over if every folder has them.
+/// Joins the results of `folders` in `out`, which then holds what one [`run`](crate::run()) of the
+/// whole scenario would have written, byte for byte. A run that several folders hold must be the
+/// same in all of them. Time series, plots and captures are taken over if every folder has them.
 ///
 /// # Errors
-/// If the folders are not of the same scenario, values, seed and version; if a run differs or is missing; if a file cannot be read
-/// or written. Nothing is written before all runs are found to be there and to agree.
+/// If the folders are not of the same scenario, values, seed and version; if a run differs or is
+/// missing; if a file cannot be read or written. Nothing is written before all runs are found to be
+/// there and to agree.
 pub fn merge(folders: &[PathBuf], out: &Path, registry: &Registry) -> Result<(Scenario, Report), RunError> {
     let (scenario, stage) = common_scenario(folders, out, registry)?;
     let mut runs: BTreeMap<(usize, u32), Part<'_>> = BTreeMap::new();

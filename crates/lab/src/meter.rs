@@ -1,4 +1,5 @@
-//! Counts packets: those with data of each flow where they leave its sender, and those of each kind where they leave a link.
+//! Counts packets: those with data of each flow where they leave its sender, and those of each kind
+//! where they leave a link.
 
 use crate::results::Classes;
 use ackline_netsim::{LinkId, Observer, Packet, PacketEvent};

@@ -55,13 +55,15 @@ impl Network {
         Self::build_where(setup, seed, |_, _| false).0
     }
 
-    /// Hosts of the worlds that `stage` has outside are ports; they start with [`begin`](Self::begin).
+    /// Hosts of the worlds that `stage` has outside are ports; they start with
+    /// [`begin`](Self::begin).
     pub(crate) fn build(setup: &Setup, seed: u64, stage: Box<dyn Stage>) -> (Self, Outside) {
         let (net, outside) = Self::build_where(setup, seed, |_, world| stage.is_outside(world));
         (Self { stage, ..net }, outside)
     }
 
-    /// Hosts of which `is_outside` is true, by their place among all nodes and their world, are ports.
+    /// Hosts of which `is_outside` is true, by their place among all nodes and their world, are
+    /// ports.
     pub(crate) fn build_where(
         setup: &Setup,
         seed: u64,

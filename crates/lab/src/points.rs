@@ -4,8 +4,9 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Some points of a sweep: `17..33` are the sixteen from 17 to 32, `33..` those from 33 on, `..17` those before, `17` is one, and
-/// `..` are all. Points count from 0, as in the names of files (`p0017-r000`).
+/// Some points of a sweep: `17..33` are the sixteen from 17 to 32, `33..` those from 33 on, `..17`
+/// those before, `17` is one, and `..` are all. Points count from 0, as in the names of files
+/// (`p0017-r000`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointRange {
     from: usize,

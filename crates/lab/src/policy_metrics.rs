@@ -8,8 +8,8 @@ use ackline_tcp_core::policy::Metric;
 use ackline_tcp_core::policy::spec::PolicyKind;
 use std::collections::{BTreeMap, HashMap};
 
-/// Reads each flow's policies: those that [`FlowResult`](crate::results::FlowResult) names, of the flow's first connection that is
-/// there. `None` if there is none.
+/// Reads each flow's policies: those that [`FlowResult`](crate::results::FlowResult) names, of the
+/// flow's first connection that is there. `None` if there is none.
 pub(crate) fn of_flows(net: &mut Network) -> Vec<Option<PolicyMetrics>> {
     let Network { sim, flows, .. } = net;
     let mut view = sim.view();

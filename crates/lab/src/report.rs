@@ -1,7 +1,8 @@
-//! The report: one HTML file that holds everything it shows, and the same figures as files of their own.
+//! The report: one HTML file that holds everything it shows, and the same figures as files of their
+//! own.
 //!
-//! It leads with the figures that answer the question of the scenario. The numbers follow, then the other figures, and at the end the
-//! scenario itself.
+//! It leads with the figures that answer the question of the scenario. The numbers follow, then the
+//! other figures, and at the end the scenario itself.
 
 use crate::error::RunError;
 use crate::folder::{Folder, stem};
@@ -40,7 +41,8 @@ pub struct Pictures {
     pub groups: Vec<Group>,
 }
 
-/// Draws the report of a batch, and the figures as files. `drawn`: the points whose plots over time are there.
+/// Draws the report of a batch, and the figures as files. `drawn`: the points whose plots over time
+/// are there.
 pub(crate) fn write(
     folder: &Folder,
     scenario: &Scenario,
@@ -106,8 +108,8 @@ impl Run {
     }
 }
 
-/// The first plot of each point in one figure: lines over time side by side with common axes, distributions in one plot. `None` if the
-/// points have not all the same kind of plot.
+/// The first plot of each point in one figure: lines over time side by side with common axes,
+/// distributions in one plot. `None` if the points have not all the same kind of plot.
 fn first_plots(runs: &[Run]) -> Option<Figure> {
     let first: Vec<(&Run, &Chart)> =
         runs.iter().filter_map(|run| Some((run, run.plots.charts.first()?))).collect();

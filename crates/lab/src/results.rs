@@ -25,7 +25,8 @@ pub struct RunResult {
     pub window_s: (f64, f64),
     /// Time between two samples, s.
     pub interval_s: f64,
-    /// Length of the bins of [`FlowResult::received_bins`], s; `None` if the scenario asks for none.
+    /// Length of the bins of [`FlowResult::received_bins`], s; `None` if the scenario asks for
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bin_s: Option<f64>,
     /// Each flow, in the order of the scenario.
@@ -34,7 +35,8 @@ pub struct RunResult {
     pub queues: Vec<QueueResult>,
     /// Each host.
     pub hosts: Vec<HostResult>,
-    /// Jain's index over the goodputs of [greedy flows](FlowResult::greedy); `None` if there are fewer than two.
+    /// Jain's index over the goodputs of [greedy flows](FlowResult::greedy); `None` if there are
+    /// fewer than two.
     pub jain: Option<f64>,
     /// Packets that hosts sent.
     pub packets: u64,
@@ -68,7 +70,8 @@ pub struct FlowResult {
     pub start_s: f64,
     /// It sends as fast as TCP lets it, and did so until the window ended.
     pub greedy: bool,
-    /// Bytes that the receiving application read in order within the window, as bits per second of the whole window.
+    /// Bytes that the receiving application read in order within the window, as bits per second of
+    /// the whole window.
     pub goodput_bps: f64,
     /// Its share of the goodput of all flows.
     pub share: f64,
@@ -88,22 +91,27 @@ pub struct FlowResult {
     /// Congestion window at the last of them, bytes, if the scenario asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwnd_end_bytes: Option<u64>,
-    /// Times that ended within the window, s: from a transfer's start to the acknowledgment of its last byte, from a download's
-    /// start to its last byte, from a request to the end of its response.
+    /// Times that ended within the window, s: from a transfer's start to the acknowledgment of its
+    /// last byte, from a download's start to its last byte, from a request to the end of its
+    /// response.
     pub times_s: Vec<f64>,
-    /// Each connection by itself, also those of the time before the window, if the scenario asks for it.
+    /// Each connection by itself, also those of the time before the window, if the scenario asks
+    /// for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<TransferResult>,
-    /// Reads that found an octet which was never sent there: always zero, unless checksums are omitted.
+    /// Reads that found an octet which was never sent there: always zero, unless checksums are
+    /// omitted.
     pub wrong_reads: u64,
     /// What the two applications report about themselves.
     pub app_metrics: BTreeMap<String, f64>,
-    /// What its policies show of themselves at the end of the window. `None` if no connection was there.
+    /// What its policies show of themselves at the end of the window. `None` if no connection was
+    /// there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<PolicyMetrics>,
 }
 
-/// Variables of the policies of one connection, by name; [`Unit`](ackline_tcp_core::policy::Unit) says what names tell of units.
+/// Variables of the policies of one connection, by name; [`Unit`](ackline_tcp_core::policy::Unit)
+/// says what names tell of units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PolicyMetrics {
     /// Of the sender's congestion control.
@@ -129,23 +137,27 @@ pub struct TransferResult {
     pub retransmits: u64,
     /// Retransmission timeouts of the sender with data outstanding.
     pub timeouts: u64,
-    /// The sender's congestion window in segments, mean over the sampling instants at which it had data outstanding or to send; it
-    /// counts as zero while the response to a timeout probes. `None` if it had none at any of them.
+    /// The sender's congestion window in segments, mean over the sampling instants at which it had
+    /// data outstanding or to send; it counts as zero while the response to a timeout probes.
+    /// `None` if it had none at any of them.
     pub cwnd_segments: Option<f64>,
-    /// The same mean, in which the window while the response probes counts as it was before the timeout.
+    /// The same mean, in which the window while the response probes counts as it was before the
+    /// timeout.
     pub cwnd_before_segments: Option<f64>,
     /// The sender's segment size in bytes.
     pub mss: u32,
 }
 
 impl TransferResult {
-    /// Redundant bytes over the mean window in bytes; lower is better. `None` if the window is not known, or was zero.
+    /// Redundant bytes over the mean window in bytes; lower is better. `None` if the window is not
+    /// known, or was zero.
     #[must_use]
     pub fn spectral_efficiency(&self) -> Option<f64> {
         self.redundant_over(self.cwnd_segments?)
     }
 
-    /// The same over the mean in which a probing sender's window counts as it was before the timeout.
+    /// The same over the mean in which a probing sender's window counts as it was before the
+    /// timeout.
     #[must_use]
     pub fn spectral_efficiency_before(&self) -> Option<f64> {
         self.redundant_over(self.cwnd_before_segments?)
@@ -166,8 +178,8 @@ pub struct QueueResult {
     pub queue: String,
     /// Bits per second at the end; `None` if the link takes no time.
     pub rate_bps: Option<u64>,
-    /// Waiting times of packets, from arrival to the first bit on the link, s. Every packet counts; percentiles are right to a
-    /// thousandth.
+    /// Waiting times of packets, from arrival to the first bit on the link, s. Every packet counts;
+    /// percentiles are right to a thousandth.
     pub delay_s: Option<Spread>,
     /// The share of time in which the link was serialising.
     pub utilisation: f64,
@@ -217,7 +229,8 @@ pub struct HostResult {
     pub host: String,
     /// Name of the scheduler.
     pub scheduler: String,
-    /// How long packets waited in it, by kind: `ack`, `data`, `retransmit`, `control`; empty if it had nothing to queue.
+    /// How long packets waited in it, by kind: `ack`, `data`, `retransmit`, `control`; empty if it
+    /// had nothing to queue.
     pub waits: BTreeMap<String, Waits>,
     /// What the scheduler reports about itself.
     pub metrics: BTreeMap<String, f64>,

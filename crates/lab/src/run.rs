@@ -35,8 +35,8 @@ pub struct Outcome {
     pub link_names: Vec<String>,
     /// What each flow delivered when.
     pub goodput: GoodputSeries,
-    /// The first flow's first connection, byte by byte, if plots are drawn and either this is the only flow or the scenario asks for a
-    /// trace of packets.
+    /// The first flow's first connection, byte by byte, if plots are drawn and either this is the
+    /// only flow or the scenario asks for a trace of packets.
     pub sequence: Option<TimeSequence>,
     /// What stays the same throughout the run.
     pub scene: Scene,
@@ -72,8 +72,9 @@ pub fn run_one_on(
     perform(stages, scenario, point, repetition, Wanted::default()).map(|(outcome, _)| outcome)
 }
 
-/// The network of one point with one seed, before its time begins: for observers and measurements of your own. Hosts have the order of
-/// the scenario, and their addresses; `sim.run_until` lets time pass.
+/// The network of one point with one seed, before its time begins: for observers and measurements
+/// of your own. Hosts have the order of the scenario, and their addresses; `sim.run_until` lets
+/// time pass.
 ///
 /// # Errors
 /// Those of the scenario at this point, which [`Scenario::parse`] has found before.
@@ -383,8 +384,8 @@ struct PolicyNames {
 }
 
 impl PolicyNames {
-    /// Of a flow that `sender` sends from the world `from` to the world `to`. A policy has its name from its maker: a flow that never
-    /// opened a connection has policies, too.
+    /// Of a flow that `sender` sends from the world `from` to the world `to`. A policy has its name
+    /// from its maker: a flow that never opened a connection has policies, too.
     fn of(flow: &FlowSetup, from: World, to: World, sender: &NodeSetup) -> Self {
         let (sends, receives) =
             if flow.kind.pulls() { (&flow.accept, &flow.conn) } else { (&flow.conn, &flow.accept) };

@@ -1,4 +1,5 @@
-//! What a run's plots show beside its numbers: limits that do not change, and what the scenario does at which time.
+//! What a run's plots show beside its numbers: limits that do not change, and what the scenario
+//! does at which time.
 
 use crate::scenario::setup::{ChangeSetup, LinkSetup, Setup, What};
 use ackline_netsim::Service;

@@ -1,9 +1,10 @@
-//! A connection's time-sequence diagram, as its sender sees it (Shepard, "TCP Packet Trace Analysis", MIT/LCS/TR-494, 1991): which bytes
-//! left when, which of them were sent again, what the receiver acknowledged, and up to where its window reached.
+//! A connection's time-sequence diagram, as its sender sees it (Shepard, "TCP Packet Trace
+//! Analysis", MIT/LCS/TR-494, 1991): which bytes left when, which of them were sent again, what the
+//! receiver acknowledged, and up to where its window reached.
 //!
-//! Memory is bounded by time, not by the number of packets. If there are too many, neighbours in the same short interval that
-//! continue each other become one stroke, and of several ACKs the last one stays. A retransmission is never merged with new data, and
-//! none is left out.
+//! Memory is bounded by time, not by the number of packets. If there are too many, neighbours in
+//! the same short interval that continue each other become one stroke, and of several ACKs the last
+//! one stays. A retransmission is never merged with new data, and none is left out.
 
 use ackline_netsim::{LinkId, NodeId, Observer, Packet, PacketEvent};
 use ackline_tcp_core::policy::sched::SegmentClass;
@@ -64,7 +65,8 @@ pub(crate) struct SequenceRecorder {
     first: Option<u32>,
     /// The latest byte seen: others are near it.
     latest: u64,
-    /// The window scale that each end offered (RFC 7323, section 2.2): the sender's, the receiver's.
+    /// The window scale that each end offered (RFC 7323, section 2.2): the sender's, the
+    /// receiver's.
     scales: [Option<u8>; 2],
     duration: Duration,
     /// Length of the intervals in which neighbours are merged, ns; zero: none are.
@@ -221,7 +223,8 @@ mod tests {
         assert_eq!(recorder.place(u32::MAX - 1_999), Some((5 << 32) - 1_000));
     }
 
-    /// A hundred thousand segments of 10 bytes, a millisecond apart. Each hundredth is sent again right afterwards.
+    /// A hundred thousand segments of 10 bytes, a millisecond apart. Each hundredth is sent again
+    /// right afterwards.
     #[test]
     fn many_segments_become_few_strokes_and_no_retransmission_is_lost() {
         let mut recorder = recorder();

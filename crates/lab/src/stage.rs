@@ -1,4 +1,5 @@
-//! Where a run takes place: whose clock its time follows, and who stands in for hosts that are not in the simulation.
+//! Where a run takes place: whose clock its time follows, and who stands in for hosts that are not
+//! in the simulation.
 
 use crate::scenario::AppKind;
 use ackline_netsim::app::Timed;
@@ -175,8 +176,8 @@ pub trait Stage: Debug {
     /// True if hosts of this world are outside the simulation.
     fn is_outside(&self, world: World) -> bool;
 
-    /// The network is there, and its time is about to begin: starts the hosts outside. Their connections are sampled every
-    /// `interval`.
+    /// The network is there, and its time is about to begin: starts the hosts outside. Their
+    /// connections are sampled every `interval`.
     ///
     /// # Errors
     /// If a host cannot be made, or has no application of a kind.
@@ -194,7 +195,8 @@ pub trait Stage: Debug {
     /// If a host outside, or the way to it, has failed.
     fn run_until(&mut self, sim: &mut Sim, until: Instant) -> Result<(), StageError>;
 
-    /// What an end of a flow has done so far, by its place among those that [`begin`](Self::begin) was given.
+    /// What an end of a flow has done so far, by its place among those that [`begin`](Self::begin)
+    /// was given.
     fn report(&self, end: usize) -> EndReport;
 
     /// The run is over: the connections of all ends outside, and whether times were kept.

@@ -74,8 +74,8 @@ pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The value below which the share `q` (0 to 1) of ascending `values` lies, linearly between the two nearest (definition 7 of
-/// Hyndman and Fan, 1996); 0 of nothing.
+/// The value below which the share `q` (0 to 1) of ascending `values` lies, linearly between the
+/// two nearest (definition 7 of Hyndman and Fan, 1996); 0 of nothing.
 #[must_use]
 pub fn quantile(values: &[f64], q: f64) -> f64 {
     let Some(last) = values.len().checked_sub(1) else { return 0.0 };
@@ -85,7 +85,8 @@ pub fn quantile(values: &[f64], q: f64) -> f64 {
     values[below] + (values[above] - values[below]) * (place - below as f64)
 }
 
-/// Jain's fairness index: (sum x)^2 / (n * sum x^2), from 1/n to 1; `None` of fewer than two values, or if all are zero.
+/// Jain's fairness index: (sum x)^2 / (n * sum x^2), from 1/n to 1; `None` of fewer than two
+/// values, or if all are zero.
 #[must_use]
 pub fn jain(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();
@@ -118,8 +119,9 @@ pub struct Estimate {
 const RESAMPLES: usize = 2_000;
 
 impl Estimate {
-    /// Of one number per run; `None` of nothing. The interval is the percentile bootstrap's (Efron, 1979): means of 2,000 samples
-    /// drawn with replacement, from the 2.5th to the 97.5th percentile. The draws have a fixed seed.
+    /// Of one number per run; `None` of nothing. The interval is the percentile bootstrap's (Efron,
+    /// 1979): means of 2,000 samples drawn with replacement, from the 2.5th to the 97.5th
+    /// percentile. The draws have a fixed seed.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
@@ -199,7 +201,8 @@ mod tests {
         assert_eq!((same.sd, same.ci), (Some(0.0), Some((7.0, 7.0))));
     }
 
-    /// With two values a resample's mean is the smaller with probability 1/4, the larger with 1/4, else between.
+    /// With two values a resample's mean is the smaller with probability 1/4, the larger with 1/4,
+    /// else between.
     #[test]
     fn bootstrap_of_two_values_spans_both() {
         assert_eq!(Estimate::of(&[1.0, 3.0]).unwrap().ci, Some((1.0, 3.0)));

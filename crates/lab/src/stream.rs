@@ -1,4 +1,5 @@
-//! One direction of a TCP connection as the network sees it: its segments, and which bytes of the stream have arrived.
+//! One direction of a TCP connection as the network sees it: its segments, and which bytes of the
+//! stream have arrived.
 
 use ackline_netsim::Packet;
 use ackline_tcp_core::wire::TcpFlags;
@@ -27,7 +28,8 @@ impl Segment {
     }
 }
 
-/// Which bytes of a stream have reached the receiving host. Each counts once, however often and in whatever order it comes.
+/// Which bytes of a stream have reached the receiving host. Each counts once, however often and in
+/// whatever order it comes.
 ///
 /// ```text
 ///   0 ........ next ...... [apart] .... [apart]
@@ -59,7 +61,8 @@ impl Arrived {
         self.next + self.apart.iter().map(|(begin, end)| end - begin).sum::<u64>()
     }
 
-    /// Takes in `payload` bytes from sequence number `seq` on, and returns how many of them are new.
+    /// Takes in `payload` bytes from sequence number `seq` on, and returns how many of them are
+    /// new.
     pub(crate) fn arrive(&mut self, seq: u32, payload: u32) -> u32 {
         // Sequence numbers wrap; what arrives is less than 2^31 away from the first missing byte.
         let first = self.isn.wrapping_add(1).wrapping_add(self.next as u32);

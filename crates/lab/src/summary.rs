@@ -185,8 +185,8 @@ impl Summary {
         }
     }
 
-    /// The places of the metrics that are shown if room is scarce: all that were asked for, or the main ones that are not zero at
-    /// every point.
+    /// The places of the metrics that are shown if room is scarce: all that were asked for, or the
+    /// main ones that are not zero at every point.
     #[must_use]
     pub fn shown_metrics(&self) -> Vec<usize> {
         let all = 0..self.metrics.len();
@@ -263,8 +263,8 @@ impl Summary {
         table
     }
 
-    /// The summary for a terminal of a hundred columns: of several points the [shown metrics](Self::shown_metrics), in as many tables
-    /// as they need.
+    /// The summary for a terminal of a hundred columns: of several points the [shown
+    /// metrics](Self::shown_metrics), in as many tables as they need.
     #[must_use]
     pub fn to_text(&self) -> String {
         let caption =
@@ -301,7 +301,8 @@ impl Summary {
         (!self.conditions.is_empty()).then(|| format!("In real time: {}.", self.conditions.join("; ")))
     }
 
-    /// Tables in Markdown: the means, what they mean, and, if there are repetitions, how they are spread.
+    /// Tables in Markdown: the means, what they mean, and, if there are repetitions, how they are
+    /// spread.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let style = presets::ASCII_MARKDOWN;

@@ -171,7 +171,8 @@ pub fn connections_csv(outcome: &Outcome) -> String {
     text
 }
 
-/// The goodput of a run's flows over time, one line per flow and interval: bytes that arrived in it, each counted once.
+/// The goodput of a run's flows over time, one line per flow and interval: bytes that arrived in
+/// it, each counted once.
 #[must_use]
 pub fn goodput_csv(outcome: &Outcome) -> String {
     let series = &outcome.goodput;
@@ -184,7 +185,8 @@ pub fn goodput_csv(outcome: &Outcome) -> String {
     text
 }
 
-/// The measured queues of a run over time, one line per sample. Counters are totals since the beginning.
+/// The measured queues of a run over time, one line per sample. Counters are totals since the
+/// beginning.
 #[must_use]
 pub fn queue_series_csv(outcome: &Outcome) -> String {
     let mut text = String::from(

@@ -1,4 +1,5 @@
-//! Measures connections one by one if a flow opens many: what each one's window was, and how much came that its receiver had.
+//! Measures connections one by one if a flow opens many: what each one's window was, and how much
+//! came that its receiver had.
 
 use crate::results::TransferResult;
 use crate::stream::{Arrived, Segment};

@@ -1,8 +1,9 @@
 //! Files that get their names when they are complete.
 //!
-//! Until then a file stands under a temporary name that no other writer has, `NAME.PID-N.partial`: processes that share a folder,
-//! and write the same results into it, do not meet before the rename, and whichever comes last replaces equal bytes by equal ones.
-//! The writer holds a lock (flock(2)) on the file, which ends with the process, so what a killed process left is known from
+//! Until then a file stands under a temporary name that no other writer has, `NAME.PID-N.partial`:
+//! processes that share a folder, and write the same results into it, do not meet before the
+//! rename, and whichever comes last replaces equal bytes by equal ones. The writer holds a lock
+//! (flock(2)) on the file, which ends with the process, so what a killed process left is known from
 //! what is being written, and is deleted by the next one that uses the folder.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -29,7 +30,8 @@ impl Unfinished {
         Self::create_with_mode(path, 0o666)
     }
 
-    /// [`Self::create`] for a file that nobody but its owner can read: one that holds what others have said.
+    /// [`Self::create`] for a file that nobody but its owner can read: one that holds what others
+    /// have said.
     ///
     /// # Errors
     /// If no file can be made there.
@@ -55,7 +57,8 @@ impl Unfinished {
         }
     }
 
-    /// False if the file is being deleted: somebody who looked for leftovers came between opening and locking.
+    /// False if the file is being deleted: somebody who looked for leftovers came between opening
+    /// and locking.
     fn lock(&self) -> bool {
         match self.file.try_lock() {
             Ok(()) => is_at(&self.file, &self.path),
@@ -115,8 +118,8 @@ pub fn temporary_name(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Deletes the files of `folder` that processes which ended early have left; `ours` says by the name that they were to have
-/// which files are meant. Files that are being written stay.
+/// Deletes the files of `folder` that processes which ended early have left; `ours` says by the
+/// name that they were to have which files are meant. Files that are being written stay.
 pub fn delete_leftovers(folder: &Path, ours: impl Fn(&str) -> bool) {
     // What cannot be read or deleted stays: it harms nobody.
     let Ok(entries) = fs::read_dir(folder) else { return };

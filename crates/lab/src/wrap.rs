@@ -3,8 +3,8 @@
 /// The widest line that commands print, in characters.
 pub const WIDTH: usize = 100;
 
-/// `text` with line breaks between words, so that no line has more than [`WIDTH`] characters. Lines that continue another one begin
-/// with `indent` spaces. A longer word stays whole.
+/// `text` with line breaks between words, so that no line has more than [`WIDTH`] characters. Lines
+/// that continue another one begin with `indent` spaces. A longer word stays whole.
 #[must_use]
 pub fn wrap(text: &str, indent: usize) -> String {
     text.split('\n').map(|line| wrap_line(line, indent)).collect::<Vec<_>>().join("\n")

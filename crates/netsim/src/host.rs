@@ -17,8 +17,8 @@ pub enum Egress {
     /// Everything that TCP sends goes to the link's queue at once.
     #[default]
     Queued,
-    /// The link has no queue: it takes one packet when idle and reports its departure, so the endpoint's
-    /// egress scheduler decides what waits. For hosts with one outgoing link.
+    /// The link has no queue: it takes one packet when idle and reports its departure, so the
+    /// endpoint's egress scheduler decides what waits. For hosts with one outgoing link.
     Fed,
 }
 
@@ -105,7 +105,8 @@ impl Host {
 
     /// Follows every input: readers read, TCP sends, then writers write and TCP sends again.
     ///
-    /// `room` is the number of packets that the links take: unlimited, or one if an idle link is fed.
+    /// `room` is the number of packets that the links take: unlimited, or one if an idle link is
+    /// fed.
     pub(crate) fn settle(&mut self, now: Instant, mut room: usize, pool: &mut PacketPool, number: &mut u64) {
         self.send_raw(now, pool, number);
         loop {

@@ -1,5 +1,6 @@
-//! A deterministic network simulator in virtual time. Its hosts are ackline endpoints, and its packets what
-//! they send: segments that become octets where somebody wants them. There is no second model of TCP.
+//! A deterministic network simulator in virtual time. Its hosts are ackline endpoints, and its
+//! packets what they send: segments that become octets where somebody wants them. There is no
+//! second model of TCP.
 //!
 //! ```text
 //!   Sim ── hosts (endpoint + applications) ── links (queue, rate, impairments, delay) ── routers

@@ -26,7 +26,8 @@ pub struct LinkSpec {
     pub delay: Duration,
     /// Bytes added to each packet on this link (Ethernet: 38 with preamble and gap).
     pub framing: u32,
-    /// The queue before it. Not used if the sending host [feeds the link](crate::Egress::Fed) itself.
+    /// The queue before it. Not used if the sending host [feeds the link](crate::Egress::Fed)
+    /// itself.
     pub queue: Box<dyn Queue>,
     /// Impairments, in this order.
     pub impairments: Vec<Box<dyn Impairment>>,
@@ -59,8 +60,8 @@ impl LinkSpec {
     }
 }
 
-/// Counters of a link. Every packet offered is eventually delivered or dropped, and duplicates are counted
-/// separately: `offered + duplicated = delivered + dropped + on the link`.
+/// Counters of a link. Every packet offered is eventually delivered or dropped, and duplicates are
+/// counted separately: `offered + duplicated = delivered + dropped + on the link`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LinkStats {
@@ -158,8 +159,8 @@ impl Link {
         self.in_service.is_some() || self.done > current
     }
 
-    /// True if nothing happens to a packet when its last bit leaves: its arrival is known when its first bit
-    /// leaves.
+    /// True if nothing happens to a packet when its last bit leaves: its arrival is known when its
+    /// first bit leaves.
     pub(crate) fn is_plain(&self) -> bool {
         !self.fed && self.spec.impairments.is_empty()
     }
@@ -175,7 +176,8 @@ impl Link {
     pub(crate) fn time_for(&mut self, now: Instant, packet: &Packet) -> Duration {
         let cost = self.cost(packet);
         match &mut self.spec.service {
-            // Most packets are as long as the one before, and a division takes as long as all else here.
+            // Most packets are as long as the one before, and a division takes as long as all else
+            // here.
             Service::Rate(rate) => match self.usual {
                 Some((usual, time)) if usual == cost => time,
                 _ => {

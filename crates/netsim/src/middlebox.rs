@@ -1,4 +1,5 @@
-//! A node between hosts that is more than a router: it decides when, and whether, to forward a packet.
+//! A node between hosts that is more than a router: it decides when, and whether, to forward a
+//! packet.
 
 use crate::packet::Packet;
 use crate::queue::DropReason;
@@ -6,11 +7,11 @@ use ackline_tcp_core::Instant;
 use std::any::Any;
 use std::fmt::Debug;
 
-/// A node of the simulation that receives packets and forwards them when it wants to. Forwarded packets
-/// follow the routes, as from a router.
+/// A node of the simulation that receives packets and forwards them when it wants to. Forwarded
+/// packets follow the routes, as from a router.
 ///
-/// The simulation calls [`arrive`](Self::arrive) for each packet, and [`timeout`](Self::timeout) when the instant of
-/// [`next_timeout`](Self::next_timeout), asked after each call, has come.
+/// The simulation calls [`arrive`](Self::arrive) for each packet, and [`timeout`](Self::timeout)
+/// when the instant of [`next_timeout`](Self::next_timeout), asked after each call, has come.
 pub trait Middlebox: Debug + Send + Any {
     /// A packet arrives. Keep it, or pass it to `cx`.
     fn arrive(&mut self, cx: &mut MiddleboxCx<'_>, packet: Packet);

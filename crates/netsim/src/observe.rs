@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex};
 pub enum PacketEvent {
     /// It arrived at the link, before any decision about it.
     Offered,
-    /// Its first bit leaves: it waited from [`PacketData::queued_at`](crate::PacketData::queued_at) until now.
+    /// Its first bit leaves: it waited from [`PacketData::queued_at`](crate::PacketData::queued_at)
+    /// until now.
     Started,
     /// Its last bit left the sending node.
     Left,
@@ -46,8 +47,8 @@ pub trait Observer: Debug + Send + Any {
         false
     }
 
-    /// False if it ignores the departure of last bits from `link`. Links whose departures are not watched
-    /// need fewer events, and may not report [`PacketEvent::Left`]; nothing else changes.
+    /// False if it ignores the departure of last bits from `link`. Links whose departures are not
+    /// watched need fewer events, and may not report [`PacketEvent::Left`]; nothing else changes.
     fn watches_departures(&self, link: LinkId) -> bool {
         let _ = link;
         true
@@ -63,8 +64,8 @@ pub trait Observer: Debug + Send + Any {
         false
     }
 
-    /// A trace event of a connection on the host `node`: while a timer was served, or while a packet was
-    /// processed, before that packet is reported as delivered.
+    /// A trace event of a connection on the host `node`: while a timer was served, or while a
+    /// packet was processed, before that packet is reported as delivered.
     fn trace(&mut self, now: Instant, node: NodeId, conn: ConnId, event: &TraceEvent) {
         let _ = (now, node, conn, event);
     }

@@ -1,6 +1,7 @@
 //! Packets in transit: what the core sent, with metadata for observers.
 //!
-//! A packet has octets, or its headers are fields and its data a piece of the [pattern](crate::pattern), until somebody wants octets.
+//! A packet has octets, or its headers are fields and its data a piece of the
+//! [pattern](crate::pattern), until somebody wants octets.
 
 use crate::pattern;
 use crate::topology::NodeId;
@@ -16,7 +17,8 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::ops::{Deref, DerefMut};
 
-/// What makes a packet one for several of a connection, as devices with segmentation offload exchange them.
+/// What makes a packet one for several of a connection, as devices with segmentation offload
+/// exchange them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuperPacket {
     /// Octets of its headers of IP and TCP, which each of the packets would have.
@@ -35,7 +37,8 @@ impl SuperPacket {
     }
 }
 
-/// One IP packet inside the simulated network. Small, because it is passed on often: what it says is [`PacketData`].
+/// One IP packet inside the simulated network. Small, because it is passed on often: what it says
+/// is [`PacketData`].
 #[derive(Clone, Debug)]
 pub struct Packet(Box<PacketData>);
 
@@ -54,7 +57,8 @@ impl DerefMut for Packet {
 }
 
 /// What a [`Packet`] is, and what is known of it.
-// Each link and router looks at what comes first: with thousands of flows it is in no near cache, and one line is less than three.
+// Each link and router looks at what comes first: with thousands of flows it is in no near cache,
+// and one line is less than three.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct PacketData {
@@ -64,8 +68,8 @@ pub struct PacketData {
     pub checksummed: bool,
     /// Number of routers that may still forward it.
     pub(crate) hops_left: u8,
-    /// The node of its destination address, as determined by its sender; `None` if unknown, so that routers
-    /// must look at the octets.
+    /// The node of its destination address, as determined by its sender; `None` if unknown, so that
+    /// routers must look at the octets.
     pub to: Option<NodeId>,
     /// When it entered its current or last queue.
     pub queued_at: Instant,
@@ -124,9 +128,11 @@ impl Fields {
 pub struct Origin {
     /// The connection at the sending host, if there is one.
     pub conn: Option<ConnId>,
-    /// Its kind; of a packet that entered at a port, as far as its headers and those of the packets before it tell.
+    /// Its kind; of a packet that entered at a port, as far as its headers and those of the packets
+    /// before it tell.
     pub class: SegmentClass,
-    /// Why it was sent; `None` if that is not known, because it entered at a [port](crate::Sim::add_port).
+    /// Why it was sent; `None` if that is not known, because it entered at a
+    /// [port](crate::Sim::add_port).
     pub reason: Option<SendReason>,
     /// The sender's handle, for reports of departure.
     pub tx: TxId,
@@ -144,8 +150,9 @@ pub enum EcnField {
 }
 
 impl PacketData {
-    /// The packet, from the first octet of the IP header. If its headers are fields, they are made for this call. Its hop limit is
-    /// only decremented if checksums are [computed](crate::Checksums).
+    /// The packet, from the first octet of the IP header. If its headers are fields, they are made
+    /// for this call. Its hop limit is only decremented if checksums are
+    /// [computed](crate::Checksums).
     #[must_use]
     pub fn octets(&self) -> Cow<'_, [u8]> {
         match &self.body {
@@ -420,8 +427,8 @@ impl PacketPool {
         packet
     }
 
-    /// A packet with these facts, of a segment with these headers. It has octets nevertheless if `data` is not memory of the
-    /// [pattern](crate::pattern).
+    /// A packet with these facts, of a segment with these headers. It has octets nevertheless if
+    /// `data` is not memory of the [pattern](crate::pattern).
     pub(crate) fn make_of_fields(
         &mut self,
         number: u64,

@@ -1,10 +1,11 @@
-//! The data that applications send: each octet is a function of its position in the stream, so that a reader
-//! detects any that is wrong, missing or misplaced, without keeping a copy.
+//! The data that applications send: each octet is a function of its position in the stream, so that
+//! a reader detects any that is wrong, missing or misplaced, without keeping a copy.
 
 use ackline_tcp_core::pattern::Pattern;
 use std::sync::LazyLock;
 
-/// Length of the pattern: a prime, so that any shift by a buffer, a window or a segment is detected.
+/// Length of the pattern: a prime, so that any shift by a buffer, a window or a segment is
+/// detected.
 const PERIOD: usize = 65_521;
 
 static TABLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -57,7 +58,8 @@ pub fn fill(offset: u64, buf: &mut [u8]) {
     }
 }
 
-/// True if `octets` match the stream from `offset` on. Those that [`piece`] has returned are known by their address.
+/// True if `octets` match the stream from `offset` on. Those that [`piece`] has returned are known
+/// by their address.
 #[must_use]
 pub fn check(offset: u64, octets: &[u8]) -> bool {
     let mut done = 0;

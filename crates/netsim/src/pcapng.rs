@@ -1,11 +1,14 @@
-//! Captures as pcapng files (draft-ietf-opsawg-pcapng): raw IP packets, nanoseconds, and a comment on each
-//! packet that says why it was sent, if a host of the simulation has sent it, and, if it was dropped, why.
+//! Captures as pcapng files (draft-ietf-opsawg-pcapng): raw IP packets, nanoseconds, and a comment
+//! on each packet that says why it was sent, if a host of the simulation has sent it, and, if it
+//! was dropped, why.
 //!
-//! Each capture point is an interface of the file from its first packet on, or two if it sees IPv4 and IPv6. The link types are
-//! LINKTYPE_IPV4 and LINKTYPE_IPV6, because libpcap 1.10 refuses a second interface of LINKTYPE_RAW.
+//! Each capture point is an interface of the file from its first packet on, or two if it sees IPv4
+//! and IPv6. The link types are LINKTYPE_IPV4 and LINKTYPE_IPV6, because libpcap 1.10 refuses a
+//! second interface of LINKTYPE_RAW.
 //!
-//! What timeouts, and ACKs after them, do to a connection stands in the comment of the ACK where it is captured as it
-//! is delivered, and otherwise in that of the next packet that the connection sends.
+//! What timeouts, and ACKs after them, do to a connection stands in the comment of the ACK where it
+//! is captured as it is delivered, and otherwise in that of the next packet that the connection
+//! sends.
 //!
 //! ```text
 //!   Section Header │ Interface Description (before its first packet), Enhanced Packet ...
@@ -68,14 +71,16 @@ pub struct CapturePoint {
 }
 
 impl CapturePoint {
-    /// Each packet of a link once: as its last bit leaves, or as it is dropped before; and again if it is lost afterwards.
+    /// Each packet of a link once: as its last bit leaves, or as it is dropped before; and again if
+    /// it is lost afterwards.
     #[must_use]
     pub fn of_link(link: LinkId, name: &str) -> [Self; 2] {
         [Point::Left, Point::Dropped].map(|point| Self { link, point, name: name.to_owned() })
     }
 }
 
-/// Writes what passes some points of a network to a file. While it watches, hosts compute checksums.
+/// Writes what passes some points of a network to a file. While it watches, hosts compute
+/// checksums.
 pub struct Capture<W> {
     file: W,
     points: Vec<CapturePoint>,
@@ -115,8 +120,8 @@ impl<W> fmt::Debug for Capture<W> {
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins a file that captures at `points`: of each packet the first `snap_length` bytes, or all of it. The file states
-    /// every packet's original length.
+    /// Begins a file that captures at `points`: of each packet the first `snap_length` bytes, or
+    /// all of it. The file states every packet's original length.
     ///
     /// # Errors
     /// Those of the file.
@@ -138,7 +143,8 @@ impl<W: Write> Capture<W> {
         Ok(capture)
     }
 
-    /// The simulation's zero is `start_ns` nanoseconds after 1970, for a simulation in real time. By default it is 1970 itself.
+    /// The simulation's zero is `start_ns` nanoseconds after 1970, for a simulation in real time.
+    /// By default it is 1970 itself.
     #[must_use]
     pub fn starting_at(self, start_ns: u64) -> Self {
         Self { start_ns, ..self }
@@ -178,7 +184,8 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// The number of the interface for packets like this at a point, which is described in the file if it is new.
+    /// The number of the interface for packets like this at a point, which is described in the file
+    /// if it is new.
     fn interface(&mut self, point: usize, packet: &Packet) -> io::Result<u32> {
         let is_ipv6 = packet.is_ipv6();
         let key = (point, if is_ipv6 { LinkType::Ipv6 } else { LinkType::Ipv4 });

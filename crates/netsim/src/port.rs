@@ -48,7 +48,8 @@ type Ends = [(IpAddr, u16); 2];
 /// Streams that are remembered in each of the two halves.
 const MAX_STREAMS: usize = 4_096;
 
-/// How far each stream has been sent. Streams that have sent nothing while [`MAX_STREAMS`] others have are forgotten.
+/// How far each stream has been sent. Streams that have sent nothing while [`MAX_STREAMS`] others
+/// have are forgotten.
 #[derive(Debug, Default)]
 struct Streams {
     /// The sequence number after the last one sent.

@@ -1,5 +1,5 @@
-//! Random numbers of a simulation: one seed, and a separate stream for each part, so that a part that draws
-//! more does not affect the others.
+//! Random numbers of a simulation: one seed, and a separate stream for each part, so that a part
+//! that draws more does not affect the others.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 /// The next link from each node to each other.
 ///
-/// A host with one link to a router and one back (a leaf) is reached through its router, so only the other
-/// nodes (the core) are in the table: memory is quadratic in routers, and linear in hosts.
+/// A host with one link to a router and one back (a leaf) is reached through its router, so only
+/// the other nodes (the core) are in the table: memory is quadratic in routers, and linear in
+/// hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     places: Vec<Place>,
@@ -24,8 +25,8 @@ enum Place {
 }
 
 impl Routes {
-    /// Computes routes over `links`, each given by its two nodes, or `None` if it is down. `routers` tells
-    /// for each node whether it is a router.
+    /// Computes routes over `links`, each given by its two nodes, or `None` if it is down.
+    /// `routers` tells for each node whether it is a router.
     pub(crate) fn compute(routers: &[bool], links: &[Option<(NodeId, NodeId)>]) -> Self {
         let up_links: Vec<_> = links
             .iter()

@@ -40,13 +40,15 @@ pub fn serialisation(rate: u64, bytes: u64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// Bytes that one line of a trace delivers: an Ethernet MTU. mahimahi's own constant is 1,504, because its
-/// packets come from a TUN device with four octets before each IP header; here packets have none.
+/// Bytes that one line of a trace delivers: an Ethernet MTU. mahimahi's own constant is 1,504,
+/// because its packets come from a TUN device with four octets before each IP header; here packets
+/// have none.
 pub const DELIVERY: u64 = 1_500;
 
-/// A packet-delivery trace in mahimahi's format: each line is a time in milliseconds at which 1,500 bytes can
-/// leave. Small packets share a delivery, and a packet takes the following deliveries for what the first one
-/// has no room for. The last line is the period after which the trace repeats. Unused deliveries are lost.
+/// A packet-delivery trace in mahimahi's format: each line is a time in milliseconds at which 1,500
+/// bytes can leave. Small packets share a delivery, and a packet takes the following deliveries for
+/// what the first one has no room for. The last line is the period after which the trace repeats.
+/// Unused deliveries are lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     lines: Vec<u64>,
@@ -168,7 +170,8 @@ mod tests {
         assert_eq!(trace.mean_rate(), 3 * 1_500 * 8 * 200);
     }
 
-    /// Always a packet ready: 1 ms of a trace with one line a millisecond is 1,500 bytes, in packets of any size.
+    /// Always a packet ready: 1 ms of a trace with one line a millisecond is 1,500 bytes, in
+    /// packets of any size.
     #[test]
     fn a_delivery_carries_1500_bytes_whatever_the_size_of_packets() {
         for size in [40, 52, 100, 576, 749, 751, 1_499, 1_500, 1_501, 4_000, 9_000, 65_535] {
@@ -182,8 +185,9 @@ mod tests {
         }
     }
 
-    /// mahimahi's LinkQueue::rationalize with packets of 1,000, 1,000, 400, 700 and 1,500 bytes: what a packet
-    /// leaves of a delivery goes to the next packet, if one waits. The pause after the fourth one loses the rest.
+    /// mahimahi's LinkQueue::rationalize with packets of 1,000, 1,000, 400, 700 and 1,500 bytes:
+    /// what a packet leaves of a delivery goes to the next packet, if one waits. The pause after
+    /// the fourth one loses the rest.
     #[test]
     fn packets_share_deliveries_only_while_they_wait() {
         let mut trace = Trace::parse("2\n3\n7\n").unwrap();

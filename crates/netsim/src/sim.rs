@@ -44,8 +44,8 @@ pub enum Change {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
     /// Only if it can matter: if there is a [port](Sim::add_port), an impairment
-    /// [corrupts](crate::impair::Impairment::corrupts) packets, or an observer [keeps](Observer::needs_checksums) their
-    /// octets. Otherwise no packet can be corrupted.
+    /// [corrupts](crate::impair::Impairment::corrupts) packets, or an observer
+    /// [keeps](Observer::needs_checksums) their octets. Otherwise no packet can be corrupted.
     #[default]
     Auto,
     /// Always.
@@ -95,8 +95,9 @@ impl AppId {
     }
 }
 
-/// A network of hosts and links in virtual time. Nothing happens outside [`run_until`](Self::run_until), and
-/// the same calls with the same seed give the same octets at the same nanoseconds.
+/// A network of hosts and links in virtual time. Nothing happens outside
+/// [`run_until`](Self::run_until), and the same calls with the same seed give the same octets at
+/// the same nanoseconds.
 #[derive(Debug)]
 pub struct Sim {
     seed: u64,
@@ -177,8 +178,8 @@ impl Sim {
         self.add_node(Node::Router)
     }
 
-    /// Adds a host whose endpoint has this configuration and scheduler. `config.addresses` are the host's
-    /// addresses.
+    /// Adds a host whose endpoint has this configuration and scheduler. `config.addresses` are the
+    /// host's addresses.
     pub fn add_host(
         &mut self,
         config: EndpointConfig,
@@ -201,8 +202,9 @@ impl Sim {
         self.add_node(Node::Middlebox(Box::new(Placed { middlebox: Box::new(middlebox), timer_at })))
     }
 
-    /// Adds a port: a node for what is outside. Packets enter there by [`inject`](Self::inject). Those to `addresses` leave the
-    /// simulation there, and wait, in any number, until [`arrived`](Self::arrived) takes them.
+    /// Adds a port: a node for what is outside. Packets enter there by [`inject`](Self::inject).
+    /// Those to `addresses` leave the simulation there, and wait, in any number, until
+    /// [`arrived`](Self::arrived) takes them.
     pub fn add_port(&mut self, addresses: impl IntoIterator<Item = IpAddr>) -> NodeId {
         let node = self.add_node(Node::Port(Port::default()));
         self.node_of.extend(addresses.into_iter().map(|address| (address, node)));
@@ -215,7 +217,8 @@ impl Sim {
         matches!(self.nodes.get(node.index()), Some(Node::Port(_)))
     }
 
-    /// Sends packets to addresses of no node to `node`; by default they are [unroutable](Self::unroutable).
+    /// Sends packets to addresses of no node to `node`; by default they are
+    /// [unroutable](Self::unroutable).
     pub const fn set_default_node(&mut self, node: NodeId) {
         self.default_node = Some(node);
     }
@@ -281,7 +284,8 @@ impl Sim {
         observer.downcast_ref()
     }
 
-    /// Removes an observer and returns it with its data; `None` if it is not a `T`, or was already removed.
+    /// Removes an observer and returns it with its data; `None` if it is not a `T`, or was already
+    /// removed.
     pub fn take_observer<T: Observer>(&mut self, id: ObserverId) -> Option<Box<T>> {
         self.observer::<T>(id)?;
         self.watched_stale = true;
@@ -291,15 +295,17 @@ impl Sim {
         observer.downcast().ok()
     }
 
-    /// Sets whether hosts compute and verify transport checksums; the default is [`Checksums::Auto`].
+    /// Sets whether hosts compute and verify transport checksums; the default is
+    /// [`Checksums::Auto`].
     pub const fn set_checksums(&mut self, checksums: Checksums) {
         self.checksums = checksums;
     }
 
-    /// Sets whether every packet has octets from its sender to its receiver, and every connection keeps its data. By default only
-    /// packets that are captured, damaged or leave at a [port](Self::add_port) have octets, and connections keep the length of data
-    /// that is of the [pattern](crate::pattern). The results are the same, at a higher cost. Applies to connections made from now
-    /// on, and to packets from the next [run](Self::run_until) on.
+    /// Sets whether every packet has octets from its sender to its receiver, and every connection
+    /// keeps its data. By default only packets that are captured, damaged or leave at a
+    /// [port](Self::add_port) have octets, and connections keep the length of data that is of the
+    /// [pattern](crate::pattern). The results are the same, at a higher cost. Applies to
+    /// connections made from now on, and to packets from the next [run](Self::run_until) on.
     pub fn set_wire(&mut self, wire: bool) {
         self.wire = wire;
         for node in &mut self.nodes {
@@ -365,8 +371,8 @@ impl Sim {
         View { now: self.now, nodes: &mut self.nodes, links: &self.links }
     }
 
-    /// A packet enters at a port, now. Its transport checksum is complete. What is not an IP packet is
-    /// [unroutable](Self::unroutable).
+    /// A packet enters at a port, now. Its transport checksum is complete. What is not an IP packet
+    /// is [unroutable](Self::unroutable).
     ///
     /// # Panics
     /// If `port` is not a port.
@@ -374,8 +380,9 @@ impl Sim {
         self.inject_parts(port, [bytes, &[]], None);
     }
 
-    /// As [`inject`](Self::inject), of a packet in two parts, of which the first one has all headers. A super-packet passes the
-    /// network as one packet: it takes a queue's place of one, the time of all packets for which it stands, and one fate.
+    /// As [`inject`](Self::inject), of a packet in two parts, of which the first one has all
+    /// headers. A super-packet passes the network as one packet: it takes a queue's place of one,
+    /// the time of all packets for which it stands, and one fate.
     ///
     /// # Panics
     /// If `port` is not a port.
@@ -398,8 +405,8 @@ impl Sim {
         self.route(port, packet);
     }
 
-    /// Takes the packet that arrived first of those that wait at a port: `take` is given the time of its arrival, and the packet.
-    /// `None` if none waits there.
+    /// Takes the packet that arrived first of those that wait at a port: `take` is given the time
+    /// of its arrival, and the packet. `None` if none waits there.
     pub fn arrived<R>(&mut self, port: NodeId, take: impl FnOnce(Instant, &Packet) -> R) -> Option<R> {
         let Some(Node::Port(port)) = self.nodes.get_mut(port.index()) else { return None };
         let (at, packet) = port.arrived.pop_front()?;
@@ -552,7 +559,8 @@ impl Sim {
         }
     }
 
-    /// After an input to the host: applications and TCP react, packets go to their links, timers are set.
+    /// After an input to the host: applications and TCP react, packets go to their links, timers
+    /// are set.
     fn settle(&mut self, node: NodeId) {
         let now = self.now;
         let Some(Node::Host(host)) = self.nodes.get_mut(node.index()) else { return };
@@ -672,7 +680,8 @@ impl Sim {
         notify(&mut self.observers, self.now, id, PacketEvent::Started, &packet);
         let is_plain = link.is_plain();
         let arrives = is_plain.then(|| self.events.reserve(link.arrival(done, Duration::ZERO, false)));
-        // If the departure of the last bit is not watched and nothing waits for it, no event is needed.
+        // If the departure of the last bit is not watched and nothing waits for it, no event is
+        // needed.
         link.done_scheduled = !is_plain || link.watched || link.spec.queue.packets() > 0;
         if link.done_scheduled {
             self.events.schedule_in_order(link.done, Event::LinkDone(id));
@@ -996,8 +1005,8 @@ impl View<'_> {
         (link.from, link.to)
     }
 
-    /// Bits per second that a link serialises, over a whole period if it follows a trace; `u64::MAX` if it
-    /// takes no time.
+    /// Bits per second that a link serialises, over a whole period if it follows a trace;
+    /// `u64::MAX` if it takes no time.
     #[must_use]
     pub fn rate(&self, link: LinkId) -> u64 {
         self.links[link.index()].spec.service.rate()

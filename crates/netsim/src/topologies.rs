@@ -1,7 +1,7 @@
 //! Common topologies, built in one call, with nodes and links named by their role.
 //!
-//! Host addresses depend on side and index: the n-th host of side s (both from 0) has 10.s.h.l, where h and l
-//! are the octets of n + 1.
+//! Host addresses depend on side and index: the n-th host of side s (both from 0) has 10.s.h.l,
+//! where h and l are the octets of n + 1.
 
 use crate::host::Egress;
 use crate::link::LinkSpec;
@@ -73,8 +73,8 @@ pub struct HostAt {
 /// The position of a host or link while a topology is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The side: 0 for senders, 1 for receivers; in a [parking lot](parking_lot) the senders of hop h are on
-    /// side 2 h + 2, its receivers on 2 h + 3; in a [star] all are on side 0.
+    /// The side: 0 for senders, 1 for receivers; in a [parking lot](parking_lot) the senders of hop
+    /// h are on side 2 h + 2, its receivers on 2 h + 3; in a [star] all are on side 0.
     pub side: u8,
     /// The index on that side, from 0.
     pub index: usize,

@@ -127,7 +127,8 @@ pub const fn conn_error(error: ConnError) -> &'static str {
     }
 }
 
-/// What data waits for, if it is worth a word: the application, the congestion window and the handshake are what every sender waits for.
+/// What data waits for, if it is worth a word: the application, the congestion window and the
+/// handshake are what every sender waits for.
 #[must_use]
 pub const fn waits_for(cause: Blocked) -> Option<&'static str> {
     match cause {

@@ -1,8 +1,10 @@
-//! Captures and traces of what a TCP stack of ackline does, with the reasons that only the stack knows.
+//! Captures and traces of what a TCP stack of ackline does, with the reasons that only the stack
+//! knows.
 //!
-//! [`Capture`] writes the packets of a running stack to pcapng files. A comment on each packet says why it was sent, and
-//! what it did to its connection. [`Trace`] writes what happened inside connections, as JSON in qlog's container, and
-//! [`trace::Reader`] reads it. Nothing of that is in the way of the stack: it copies into a bounded queue, and a thread writes.
+//! [`Capture`] writes the packets of a running stack to pcapng files. A comment on each packet says
+//! why it was sent, and what it did to its connection. [`Trace`] writes what happened inside
+//! connections, as JSON in qlog's container, and [`trace::Reader`] reads it. Nothing of that is in
+//! the way of the stack: it copies into a bounded queue, and a thread writes.
 //!
 //! ```text
 //!   driver ── PacketObserver ─┐
@@ -11,7 +13,8 @@
 //!        └─── Tracer ───────────► bounded queue ─► thread: JSON ─► file
 //! ```
 //!
-//! [`pcapng`] is the format of captures alone, and [`labels`] the words of comments and records; the simulator uses both.
+//! [`pcapng`] is the format of captures alone, and [`labels`] the words of comments and records;
+//! the simulator uses both.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The format pcapng (draft-ietf-opsawg-pcapng): blocks with time stamps in nanoseconds and comments.
+//! The format pcapng (draft-ietf-opsawg-pcapng): blocks with time stamps in nanoseconds and
+//! comments.
 //!
 //! ```text
 //!   Section Header │ Interface Description (before its first packet), Enhanced Packet ... │ Interface Statistics
@@ -124,7 +125,8 @@ impl Blocks {
         self.bytes.truncate(self.start);
     }
 
-    /// The header of a section, with which a file begins. It names this version of ackline as the program.
+    /// The header of a section, with which a file begins. It names this version of ackline as the
+    /// program.
     pub fn section(&mut self, comment: &str) {
         self.begin(SECTION_HEADER);
         // Byte order, version 1.0, and a section of unknown length.
@@ -136,7 +138,8 @@ impl Blocks {
         self.end();
     }
 
-    /// An interface, of whose packets the first `snap_length` bytes are captured; `None` if all are.
+    /// An interface, of whose packets the first `snap_length` bytes are captured; `None` if all
+    /// are.
     pub fn interface(&mut self, name: &str, link_type: LinkType, snap_length: Option<u32>) {
         self.begin(INTERFACE_DESCRIPTION);
         self.bytes.extend_from_slice(&link_type.code().to_le_bytes());

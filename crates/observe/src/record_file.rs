@@ -1,4 +1,5 @@
-//! A file of records that ends with a whole one: if it cannot be written, its last records make room for one that says so.
+//! A file of records that ends with a whole one: if it cannot be written, its last records make
+//! room for one that says so.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -7,7 +8,8 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Bytes that are written at once, and at most a record more. A disk that is full then costs as much.
+/// Bytes that are written at once, and at most a record more. A disk that is full then costs as
+/// much.
 pub(crate) const CHUNK: usize = 32 << 10;
 /// Room for the last record of a file, which says what was counted.
 pub(crate) const LAST_RECORD: u64 = 512;
@@ -46,15 +48,16 @@ pub(crate) struct RecordFile {
     starts: Vec<usize>,
     /// Bytes that are in the file.
     written: u64,
-    /// Where a record begins behind which there is room for the last record, and the number of records before it.
+    /// Where a record begins behind which there is room for the last record, and the number of
+    /// records before it.
     safe: (u64, u64),
     /// Records in the file.
     records: u64,
 }
 
 impl RecordFile {
-    /// Creates a file that begins with `head`, which is no record and stays in any case. A new one can be read by its owner alone, for
-    /// it holds what others have said.
+    /// Creates a file that begins with `head`, which is no record and stays in any case. A new one
+    /// can be read by its owner alone, for it holds what others have said.
     pub(crate) fn create(path: &Path, head: &[u8]) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
@@ -71,7 +74,8 @@ impl RecordFile {
         self.starts.push(start);
     }
 
-    /// True if the file with `pending` bytes of buffer leaves room for the last record below `limit`.
+    /// True if the file with `pending` bytes of buffer leaves room for the last record below
+    /// `limit`.
     pub(crate) const fn has_room(&self, pending: usize, limit: u64) -> bool {
         self.written + pending as u64 + LAST_RECORD <= limit
     }
@@ -81,7 +85,8 @@ impl RecordFile {
         self.records
     }
 
-    /// Writes the buffer. If that fails, takes back the last records, so that there is room for a last one on a full disk.
+    /// Writes the buffer. If that fails, takes back the last records, so that there is room for a
+    /// last one on a full disk.
     pub(crate) fn write(&mut self, buffer: &[u8]) -> Result<(), Unwritten> {
         if let Err(error) = self.file.write_all(buffer) {
             let had = self.records + self.starts.len() as u64;

@@ -1,11 +1,12 @@
-//! Outputs of jobs that were run before, by content: what a job is, and the sources that decide what it gives.
+//! Outputs of jobs that were run before, by content: what a job is, and the sources that decide
+//! what it gives.
 //!
 //! ```text
 //!   DIR/papers/IDENTITY-CODE.json.gz     one file per job
 //! ```
 //!
-//! Any number of processes can share the folder; files are written whole and never changed. Nothing is deleted: to make room, delete the
-//! folder. A file that cannot be read counts as none.
+//! Any number of processes can share the folder; files are written whole and never changed. Nothing
+//! is deleted: to make room, delete the folder. A file that cannot be read counts as none.
 
 use super::archive;
 use super::job::{Done, Job};

@@ -96,8 +96,8 @@ impl Check {
         Self { expected: Some(expected), ..self }
     }
 
-    /// The bounds are wider than the paper's own, for this reason. A pass counts as one within a widened bound, so call it only
-    /// if the paper's own bounds would not have done.
+    /// The bounds are wider than the paper's own, for this reason. A pass counts as one within a
+    /// widened bound, so call it only if the paper's own bounds would not have done.
     #[must_use]
     pub fn widened(self, reason: impl Into<String>) -> Self {
         Self { widened: Some(reason.into()), ..self }

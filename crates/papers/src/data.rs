@@ -1,4 +1,5 @@
-//! The data of a run: the output of every job, from which pages, figures and checks can be made again.
+//! The data of a run: the output of every job, from which pages, figures and checks can be made
+//! again.
 
 use super::archive;
 use super::error::ReproduceError;
@@ -19,7 +20,8 @@ pub struct Origin {
     pub command: String,
     /// The version of ackline.
     pub version: String,
-    /// The commit of its sources, with a `+` if they differed from it; `None` if it was not built in a repository.
+    /// The commit of its sources, with a `+` if they differed from it; `None` if it was not built
+    /// in a repository.
     pub commit: Option<String>,
     /// The hash of the sources that decide what a run gives.
     pub engine: String,
@@ -99,7 +101,8 @@ impl Data {
         archive::save(&Self::path(folder, study), self)
     }
 
-    /// What was asked of the study when the data were made, without parts that are not among `wanted`; empty: all of them.
+    /// What was asked of the study when the data were made, without parts that are not among
+    /// `wanted`; empty: all of them.
     ///
     /// # Errors
     /// If a wanted part is not in the data.

@@ -35,11 +35,13 @@ pub struct Options {
     pub threads: usize,
     /// Folder for pages, figures, JSON and data, made if it is not there.
     pub out: Option<PathBuf>,
-    /// Folder with outputs of jobs that were run before, made if it is not there. `None`: every job is run.
+    /// Folder with outputs of jobs that were run before, made if it is not there. `None`: every job
+    /// is run.
     pub cache: Option<PathBuf>,
     /// Folder with data that `out` got earlier: from these everything is made, and nothing is run.
     pub from: Option<PathBuf>,
-    /// If the data of `from` are of other sources than this program, a fixed sample of their jobs is run and compared.
+    /// If the data of `from` are of other sources than this program, a fixed sample of their jobs
+    /// is run and compared.
     pub sample: bool,
     /// How figures become files.
     pub plot: PlotOptions,
@@ -109,12 +111,12 @@ impl StudyResult {
     }
 }
 
-/// Repeats studies. Options that a study does not understand are an error if it is the only one, and ignored if there are
-/// several.
+/// Repeats studies. Options that a study does not understand are an error if it is the only one,
+/// and ignored if there are several.
 ///
 /// # Errors
-/// If something is asked for that a study does not have, a job cannot be run, or a file cannot be written. Checks that fail are
-/// no error.
+/// If something is asked for that a study does not have, a job cannot be run, or a file cannot be
+/// written. Checks that fail are no error.
 pub fn reproduce(
     studies: &[&'static dyn Study],
     options: &Options,
@@ -169,7 +171,8 @@ pub fn reproduce(
     }))
 }
 
-/// The results of all studies, or the first error: one that fails does not keep the others from being written.
+/// The results of all studies, or the first error: one that fails does not keep the others from
+/// being written.
 fn each(
     results: impl Iterator<Item = Result<StudyResult, ReproduceError>>,
 ) -> Result<Vec<StudyResult>, ReproduceError> {

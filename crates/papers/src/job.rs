@@ -85,9 +85,10 @@ impl fmt::Debug for Job {
 }
 
 impl Job {
-    /// A job of any kind. `id` names it within its study; `identity` holds all on which its output depends, beside the sources:
-    /// parameters, seeds, lengths. The code of `work` belongs into the file that calls this, or into one of
-    /// [`Study::reading`](super::Study::reading): a change of these files is a change of the job.
+    /// A job of any kind. `id` names it within its study; `identity` holds all on which its output
+    /// depends, beside the sources: parameters, seeds, lengths. The code of `work` belongs into the
+    /// file that calls this, or into one of [`Study::reading`](super::Study::reading): a change of
+    /// these files is a change of the job.
     #[track_caller]
     pub fn new<T: Serialize>(
         id: impl Into<String>,
@@ -112,8 +113,8 @@ impl Job {
         Self { made_in: None, ..whole }
     }
 
-    /// The same, with what `read` takes from the run and its record. `reading` names what is taken; where `read` belongs, see
-    /// [`new`](Self::new).
+    /// The same, with what `read` takes from the run and its record. `reading` names what is taken;
+    /// where `read` belongs, see [`new`](Self::new).
     #[track_caller]
     pub fn outcome<T: Serialize>(
         id: impl Into<String>,
@@ -131,8 +132,8 @@ impl Job {
         Self { reads, ..Self::new(id, identity, work) }
     }
 
-    /// The same run by the real clock, on the stage of [`Options::live`](super::Options::live). Its output is a [`LiveRun`]. It is
-    /// never taken from a cache, and runs by itself.
+    /// The same run by the real clock, on the stage of [`Options::live`](super::Options::live). Its
+    /// output is a [`LiveRun`]. It is never taken from a cache, and runs by itself.
     pub fn live(id: impl Into<String>, scenario: &Arc<Scenario>, point: usize, repetition: u32) -> Self {
         let like = Self::outcome(id, "live", scenario, point, repetition, |outcome| outcome.result);
         let work = Work::Live { scenario: scenario.clone(), point, repetition };
@@ -149,7 +150,8 @@ impl Job {
         self.reads.is_some()
     }
 
-    /// The beginning of its run, up to a virtual time in ms; without one as much of it as [`LONG_S`] of processor time give.
+    /// The beginning of its run, up to a virtual time in ms; without one as much of it as
+    /// [`LONG_S`] of processor time give.
     pub(super) fn begin(&self, until_ms: Option<u64>) -> Result<Beginning, String> {
         let (scenario, point, repetition) = self.reads.as_ref().ok_or("it is no run of a scenario")?;
         let mut sim = simulation(scenario, *point, *repetition).map_err(|error| error.to_string())?;
@@ -253,8 +255,8 @@ fn by_the_clock(
     }
 }
 
-/// Ends a line of a scenario that states what was the default before: it keeps the run as it was, so it is no part of the run's
-/// identity, and data that were made before remain those of this job.
+/// Ends a line of a scenario that states what was the default before: it keeps the run as it was,
+/// so it is no part of the run's identity, and data that were made before remain those of this job.
 const WAS_THE_DEFAULT: &str = "# was the default";
 
 /// The lines of a text that say more than what was the default.
@@ -267,7 +269,8 @@ pub(crate) fn identity_of_all(scenario: &Scenario) -> String {
     lines(&scenario.to_toml()).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// All on which a run depends beside the sources: the scenario without its comments, and the point of it.
+/// All on which a run depends beside the sources: the scenario without its comments, and the point
+/// of it.
 fn identity(scenario: &Scenario, point: usize, repetition: u32) -> String {
     let text = lines(scenario.text()).map(str::trim);
     let text: Vec<&str> = text.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
@@ -283,7 +286,8 @@ fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Significant digits that are kept of an output: what lies beyond says nothing, and makes the data twice as large.
+/// Significant digits that are kept of an output: what lies beyond says nothing, and makes the data
+/// twice as large.
 const DIGITS: usize = 7;
 
 /// An output as it is kept.

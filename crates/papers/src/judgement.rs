@@ -69,13 +69,14 @@ pub struct Judgement {
     pins: BTreeMap<String, Pin>,
     /// Of jobs that are evidence the parts that plan them.
     parts: BTreeMap<String, &'static str>,
-    /// Pins that cannot be right: of a check that is not there, without evidence, or around numbers that pass. Each fails the command.
+    /// Pins that cannot be right: of a check that is not there, without evidence, or around numbers
+    /// that pass. Each fails the command.
     pub faults: Vec<String>,
 }
 
 impl Judgement {
-    /// Those of `pins` that hold for the request, against what it gave. Whether a check and the evidence of a pin exist is judged if all
-    /// parts of the study were run.
+    /// Those of `pins` that hold for the request, against what it gave. Whether a check and the
+    /// evidence of a pin exist is judged if all parts of the study were run.
     pub(super) fn new(
         pins: Vec<Pin>,
         request: &Request,

@@ -1,8 +1,9 @@
 //! Papers repeated: one engine, a data set for each paper.
 //!
-//! A [`Study`] is what one paper measured: its numbers, the runs that repeat them, and the tolerances within which they count as
-//! repeated. The engine runs the jobs of all chosen studies side by side, asks each study for its [`Reproduction`], and writes
-//! it as text, Markdown, JSON and SVG.
+//! A [`Study`] is what one paper measured: its numbers, the runs that repeat them, and the
+//! tolerances within which they count as repeated. The engine runs the jobs of all chosen studies
+//! side by side, asks each study for its [`Reproduction`], and writes it as text, Markdown, JSON
+//! and SVG.
 //!
 //! ```text
 //!   Part::plan(request) ─► jobs ─► rayon, one progress bar ─► Outputs ─► Part::evaluate ─► Reproduction, judged by pins
@@ -10,15 +11,17 @@
 //!                                          terminal, NAME.md (from the study's page), NAME.json, NAME/*.svg
 //! ```
 //!
-//! A [`Check`] passes, or fails the command; a miss that is known is pinned ([`pin`]): it fails the command, too, if it leaves its bounds or
-//! passes. A [`Finding`] says what became of a published table, and its verdict follows from checks. Outputs of jobs are cached by
-//! content, and a run's data give its page again ([`Options::cache`], [`Options::from`]).
+//! A [`Check`] passes, or fails the command; a miss that is known is pinned ([`pin`]): it fails the
+//! command, too, if it leaves its bounds or passes. A [`Finding`] says what became of a published
+//! table, and its verdict follows from checks. Outputs of jobs are cached by content, and a run's
+//! data give its page again ([`Options::cache`], [`Options::from`]).
 //!
-//! Studies of [`LIVE`] run their scenarios a second time, on real packets beside the kernel's TCP, on a stage of the caller
-//! ([`Options::live`]); they have pages of their own, with the same checks and pins.
+//! Studies of [`LIVE`] run their scenarios a second time, on real packets beside the kernel's TCP,
+//! on a stage of the caller ([`Options::live`]); they have pages of their own, with the same checks
+//! and pins.
 //!
-//! To add a paper: a folder in [`studies`] with a type that implements [`Study`], a page in Markdown ([`page`] has its
-//! placeholders), its pins, and a line in [`STUDIES`].
+//! To add a paper: a folder in [`studies`] with a type that implements [`Study`], a page in
+//! Markdown ([`page`] has its placeholders), its pins, and a line in [`STUDIES`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 

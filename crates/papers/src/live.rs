@@ -54,8 +54,8 @@ pub(crate) struct Measure {
     pub(crate) what: &'static str,
     /// Reads it; not a number if the run has none.
     pub(crate) of: fn(&RunResult) -> f64,
-    /// Live and simulated agree if the live mean lies within the interval of the simulated runs, widened by this share of their
-    /// mean, or by `least` if that is more.
+    /// Live and simulated agree if the live mean lies within the interval of the simulated runs,
+    /// widened by this share of their mean, or by `least` if that is more.
     pub(crate) share: f64,
     /// In the measure's unit.
     pub(crate) least: f64,
@@ -126,7 +126,8 @@ impl Experiment {
                 let bounds = measure.bounds(&measure.read(&simulated), request.quick);
                 let (cells, check) = self.compare(point, measure, paper, bounds, &simulated, &live);
                 table.row(point.name, cells);
-                // The smaller version asks whether the numbers make sense, not whether the machine is fast.
+                // The smaller version asks whether the numbers make sense, not whether the machine
+                // is fast.
                 found.checks.extend((!live.is_empty() || !request.quick).then_some(check));
             }
         }
@@ -211,8 +212,8 @@ impl Measure {
         runs.iter().map(self.of).filter(|number| number.is_finite()).collect()
     }
 
-    /// Between these the live mean agrees with the simulated runs. Nothing agrees with none. A `quick` run has no interval: it agrees
-    /// from half to twice the mean.
+    /// Between these the live mean agrees with the simulated runs. Nothing agrees with none. A
+    /// `quick` run has no interval: it agrees from half to twice the mean.
     fn bounds(&self, simulated: &[f64], quick: bool) -> (f64, f64) {
         let Some(Estimate { mean, ci, .. }) = Estimate::of(simulated) else { return (f64::NAN, f64::NAN) };
         if quick {

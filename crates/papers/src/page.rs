@@ -13,9 +13,10 @@
 //! | `{{fold TITLE}}` ... `{{end}}` | what stands between, behind its title |
 //! | `{{part NAME}}` ... `{{end}}` | what stands between, if the part was asked for |
 //!
-//! Within a line, `{{measured ID}}` becomes what the check measured, and `{{count}}` how many checks passed. What the page
-//! has no place for is appended, findings first. A placeholder that names nothing is an error, unless not everything was run:
-//! then a table, a figure or checks are left out, and a number is a dash.
+//! Within a line, `{{measured ID}}` becomes what the check measured, and `{{count}}` how many
+//! checks passed. What the page has no place for is appended, findings first. A placeholder that
+//! names nothing is an error, unless not everything was run: then a table, a figure or checks are
+//! left out, and a number is a dash.
 
 use super::check::Check;
 use super::data::Origin;
@@ -149,7 +150,8 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// True if everything was run at its full size, so that nothing that the page names may be missing.
+    /// True if everything was run at its full size, so that nothing that the page names may be
+    /// missing.
     fn is_whole(&self) -> bool {
         self.done.is_complete() && Extent::of(&self.done.request) == Some(Extent::Whole)
     }
@@ -267,7 +269,8 @@ impl Page<'_> {
         self.done.judgement.pins().any(|pin| pin.evidence == id)
     }
 
-    /// A table of checks behind its count, unless a fold is open already; open if one of them fails.
+    /// A table of checks behind its count, unless a fold is open already; open if one of them
+    /// fails.
     fn checks(&self, checks: &[&Check]) -> String {
         let judgement = &self.done.judgement;
         let ids: BTreeSet<&str> = checks.iter().map(|check| check.id.as_str()).collect();

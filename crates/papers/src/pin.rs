@@ -10,9 +10,10 @@
 //! evidence = "settings"
 //! ```
 //!
-//! `low` to `high` is where the miss is expected. It lies outside of the check's own bounds, so that a pinned check never passes
-//! silently. `evidence` names a job, a table, a figure or a check of the study that shows the reason. `extent` says for which run the
-//! pin holds, `whole` or `quick`; without it for both. Other numbers of seeds and other scales have no pins.
+//! `low` to `high` is where the miss is expected. It lies outside of the check's own bounds, so
+//! that a pinned check never passes silently. `evidence` names a job, a table, a figure or a check
+//! of the study that shows the reason. `extent` says for which run the pin holds, `whole` or
+//! `quick`; without it for both. Other numbers of seeds and other scales have no pins.
 
 use super::study::Request;
 use serde::{Deserialize, Serialize};
@@ -81,7 +82,8 @@ struct File {
 /// The pins of a `pins.toml`.
 ///
 /// # Errors
-/// What is wrong with it: its TOML, bounds in the wrong order, no reason, a check pinned twice for the same run.
+/// What is wrong with it: its TOML, bounds in the wrong order, no reason, a check pinned twice for
+/// the same run.
 pub fn read(text: &str) -> Result<Vec<Pin>, String> {
     let file: File = toml::from_str(text).map_err(|error| format!("pins.toml: {error}"))?;
     for (place, pin) in file.pin.iter().enumerate() {

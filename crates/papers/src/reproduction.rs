@@ -54,8 +54,8 @@ impl Add for Comparisons {
 }
 
 impl Reproduction {
-    /// Appends what another part of the study found. What two parts have in common, such as the check of runs that both need, is
-    /// there once.
+    /// Appends what another part of the study found. What two parts have in common, such as the
+    /// check of runs that both need, is there once.
     pub fn extend(&mut self, other: Self) {
         fn append<T: Debug>(all: &mut Vec<T>, more: Vec<T>, name: fn(&T) -> &str) {
             for one in more {

@@ -1,8 +1,10 @@
-//! A fixed sample of a study's jobs: whether data of another engine are still what this program gives, without running everything.
+//! A fixed sample of a study's jobs: whether data of another engine are still what this program
+//! gives, without running everything.
 //!
-//! Five jobs of each part are drawn by the hashes of what they are, and stand in the data. A short job is run as a whole, and
-//! its output compared. Of a long one only the beginning is run: the data have the virtual time at which it ends, and a digest
-//! of every packet until then, with its instant.
+//! Five jobs of each part are drawn by the hashes of what they are, and stand in the data. A short
+//! job is run as a whole, and its output compared. Of a long one only the beginning is run: the
+//! data have the virtual time at which it ends, and a digest of every packet until then, with its
+//! instant.
 
 use super::data::Data;
 use super::engine::{Options, plan};
@@ -17,7 +19,8 @@ use std::collections::BTreeMap;
 /// Jobs of each part, if it has as many.
 const PER_PART: usize = 5;
 
-/// A job that takes longer is sampled by the beginning of its run that takes so long, s of processor time.
+/// A job that takes longer is sampled by the beginning of its run that takes so long, s of
+/// processor time.
 pub(super) const LONG_S: f64 = 0.8;
 
 /// Jobs by id, with the beginnings of those that take long.
@@ -43,7 +46,8 @@ pub struct Sampled {
     pub differing: Vec<String>,
 }
 
-/// The jobs of each part whose hashes are the smallest; jobs that can only be run as a whole, and take long, come last.
+/// The jobs of each part whose hashes are the smallest; jobs that can only be run as a whole, and
+/// take long, come last.
 fn chosen(
     study: &dyn Study,
     request: &Request,

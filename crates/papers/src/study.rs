@@ -28,9 +28,10 @@ impl Paper {
     }
 }
 
-/// A table or a group of figures that can be chosen by itself. The engine calls [`plan`](Self::plan) once, runs the jobs in any
-/// order and in parallel, and then calls [`evaluate`](Self::evaluate) once with the same request. Both are pure: what they give
-/// follows from their arguments.
+/// A table or a group of figures that can be chosen by itself. The engine calls
+/// [`plan`](Self::plan) once, runs the jobs in any order and in parallel, and then calls
+/// [`evaluate`](Self::evaluate) once with the same request. Both are pure: what they give follows
+/// from their arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// What `--table` calls it: the number in the paper if it has one.
@@ -39,8 +40,8 @@ pub struct Part {
     pub what: &'static str,
     /// Its jobs. A job that two parts need has the same id in both, and is run once.
     pub plan: fn(&Request) -> Result<Vec<Job>, ReproduceError>,
-    /// Its findings, tables, checks and figures, from the outputs of the jobs of all wanted parts. What two parts have in common
-    /// is kept once.
+    /// Its findings, tables, checks and figures, from the outputs of the jobs of all wanted parts.
+    /// What two parts have in common is kept once.
     pub evaluate: fn(&Request, &Outputs) -> Result<Reproduction, ReproduceError>,
 }
 
@@ -55,7 +56,8 @@ pub const fn no_jobs(_: &Request) -> Result<Vec<Job>, ReproduceError> {
 /// What can be asked of a study beyond its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knob {
-    /// `--quick`: a smaller version that takes seconds or minutes, with every main claim of the paper in it.
+    /// `--quick`: a smaller version that takes seconds or minutes, with every main claim of the
+    /// paper in it.
     Quick,
     /// `--seeds N`: so many runs with different seeds if the paper gives means.
     Seeds,
@@ -112,8 +114,9 @@ pub trait Study: Sync {
     /// The page in Markdown, with [placeholders](super::page).
     fn page(&self) -> &str;
 
-    /// Files of the studies whose code makes outputs of jobs, beside those that make the jobs: `a3/reading.rs`. A change of one of them
-    /// makes the outputs in the cache worthless, so they hold no evaluation.
+    /// Files of the studies whose code makes outputs of jobs, beside those that make the jobs:
+    /// `a3/reading.rs`. A change of one of them makes the outputs in the cache worthless, so they
+    /// hold no evaluation.
     fn reading(&self) -> &[&str] {
         &[]
     }

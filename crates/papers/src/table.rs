@@ -35,7 +35,8 @@ pub enum Cell {
         #[serde(skip)]
         digits: usize,
     },
-    /// A mean over runs with its 95 % interval: `2.387 [2.371, 2.402]`, beside the paper's number `2.387 [2.371, 2.402] (2.4) -1 %`.
+    /// A mean over runs with its 95 % interval: `2.387 [2.371, 2.402]`, beside the paper's number
+    /// `2.387 [2.371, 2.402] (2.4) -1 %`.
     Estimate {
         /// The mean; `None`: nothing was measured.
         mean: Option<f64>,

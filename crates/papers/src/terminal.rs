@@ -55,7 +55,8 @@ pub fn to_text(done: &StudyResult) -> String {
     text
 }
 
-/// In how many comparisons live and simulated runs agree, of all studies together and of each; empty if none was compared.
+/// In how many comparisons live and simulated runs agree, of all studies together and of each;
+/// empty if none was compared.
 #[must_use]
 pub fn agreement(all: &[StudyResult]) -> String {
     let total = total(all);

@@ -12,7 +12,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// Two parts: one has jobs, a figure, a finding and a check that misses, the other a check that fails, and both share a check.
+/// Two parts: one has jobs, a figure, a finding and a check that misses, the other a check that
+/// fails, and both share a check.
 struct Tiny {
     page: &'static str,
     pins: &'static str,

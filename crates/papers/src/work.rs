@@ -1,4 +1,5 @@
-//! The work: jobs of all studies side by side, those that take longest first, and then runs by the real clock, one after the other.
+//! The work: jobs of all studies side by side, those that take longest first, and then runs by the
+//! real clock, one after the other.
 
 use super::cache::{Cache, Found};
 use super::engine::Options;

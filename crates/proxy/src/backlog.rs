@@ -1,18 +1,22 @@
 //! How much connections hold for clients that take less than their destinations send.
 //!
-//! A send buffer follows the congestion window, so it is as large as the path to one client deserves. A thousand such buffers hold what
-//! no client could have sooner: they all wait for the same device, or the same processor. So those that wait for room share a number of
-//! bytes. While few wait, each has what TCP gives it. The windows of clients that send share what the device's queue holds in the same way.
+//! A send buffer follows the congestion window, so it is as large as the path to one client
+//! deserves. A thousand such buffers hold what no client could have sooner: they all wait for the
+//! same device, or the same processor. So those that wait for room share a number of bytes. While
+//! few wait, each has what TCP gives it. The windows of clients that send share what the device's
+//! queue holds in the same way.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a send buffer may hold, however many wait: a super-packet.
 const LEAST: u32 = 64 << 10;
 
-/// What a client may send, however many do: two segments, so that the second is acknowledged at once.
+/// What a client may send, however many do: two segments, so that the second is acknowledged at
+/// once.
 const LEAST_WINDOW: u32 = 4 << 10;
 
-/// The connections that have more for their clients than there is room for, or whose clients send bulk data.
+/// The connections that have more for their clients than there is room for, or whose clients send
+/// bulk data.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     /// Bytes that they share.
@@ -39,8 +43,8 @@ impl Backlog {
         Waiting(self)
     }
 
-    /// What one of them may hold in its buffer, in bytes: a power of two, as memory for buffers is. It has held `before` at most: a little
-    /// more is not worth a change.
+    /// What one of them may hold in its buffer, in bytes: a power of two, as memory for buffers is.
+    /// It has held `before` at most: a little more is not worth a change.
     pub(crate) fn share(&self, before: u32) -> u32 {
         let waiting = u64::from(self.waiting.load(Ordering::Relaxed)).max(1);
         let share = u32::try_from(self.limit / waiting).unwrap_or(u32::MAX).max(self.least);

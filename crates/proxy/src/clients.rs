@@ -1,7 +1,8 @@
 //! How much of the proxy each client has.
 //!
-//! A client is an IPv4 address, or an IPv6 prefix of 64 bits, of which one host has all addresses (RFC 8504, section 6.3). Whoever sends a
-//! SYN may have forged it, so what unproved clients cost outside is bounded apart from the rest, and little of all there is.
+//! A client is an IPv4 address, or an IPv6 prefix of 64 bits, of which one host has all addresses
+//! (RFC 8504, section 6.3). Whoever sends a SYN may have forged it, so what unproved clients cost
+//! outside is bounded apart from the rest, and little of all there is.
 
 use crate::target::Protocol;
 use ackline_runtime::timer;
@@ -10,23 +11,27 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Limits of connections and UDP flows, each of which has a descriptor. A client is an IPv4 address, or an IPv6 prefix of 64 bits.
+/// Limits of connections and UDP flows, each of which has a descriptor. A client is an IPv4
+/// address, or an IPv6 prefix of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections of one client. Further ones are refused with an RST. Default: 4,096.
     pub client_connections: u32,
     /// UDP flows of one client. Further ones are refused with *port unreachable*. Default: 1,024.
     pub client_flows: u32,
-    /// Connections and flows of one client together; further ones as above. At most half of `total`, whatever this says. Default:
-    /// `u32::MAX`.
+    /// Connections and flows of one client together; further ones as above. At most half of
+    /// `total`, whatever this says. Default: `u32::MAX`.
     pub client_total: u32,
-    /// Connections of one client that are begun outside before it has proved its address by completing its handshake. For further ones it
-    /// must do that first, so it is connected before its destination has answered. Default: 64.
+    /// Connections of one client that are begun outside before it has proved its address by
+    /// completing its handshake. For further ones it must do that first, so it is connected before
+    /// its destination has answered. Default: 64.
     pub client_early: u32,
-    /// The same for all clients: at once, and in a second. At most a quarter of `total`, whatever this says. Default: 1,024.
+    /// The same for all clients: at once, and in a second. At most a quarter of `total`, whatever
+    /// this says. Default: 1,024.
     pub early: u32,
-    /// Connections and flows of all clients. Further ones are left without an answer, so that clients ask again. Default: `u32::MAX`;
-    /// set it below the number of descriptors that the process may have.
+    /// Connections and flows of all clients. Further ones are left without an answer, so that
+    /// clients ask again. Default: `u32::MAX`; set it below the number of descriptors that the
+    /// process may have.
     pub total: u32,
 }
 
@@ -172,7 +177,8 @@ impl Drop for Place {
     }
 }
 
-/// Leave to have a connection outside for a client that has not proved its address, until this is dropped.
+/// Leave to have a connection outside for a client that has not proved its address, until this is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Early {
     clients: Arc<Clients>,
@@ -240,7 +246,8 @@ mod tests {
         for client in [a, b, c] {
             assert!(clients.begin_early(client).is_none());
         }
-        // One that has proved its address leaves room for another, within the rate of so many in a second.
+        // One that has proved its address leaves room for another, within the rate of so many in a
+        // second.
         drop(held.pop());
         let mut usage = clients.lock();
         assert_eq!((usage.early, usage.begun.1), (4, 5));

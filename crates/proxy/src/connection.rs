@@ -1,4 +1,5 @@
-//! One connection: the client waits until its destination has answered, or has proved its address and waits connected.
+//! One connection: the client waits until its destination has answered, or has proved its address
+//! and waits connected.
 
 use crate::clients::Early;
 use crate::dns;
@@ -32,7 +33,8 @@ pub(crate) async fn carry(shared: &Shared, client: Client) {
         Way::Refuse => return client.refuse(Refusal::Rst),
         Way::Drop => return client.refuse(Refusal::Drop),
     };
-    // What opening takes is large, and gone before the connection idles: a box of its own keeps it out of the task.
+    // What opening takes is large, and gone before the connection idles: a box of its own keeps it
+    // out of the task.
     let Some(open) = Box::pin(open(shared, client, &upstream, &target)).await else { return };
     let Open { mut inside, mut outside, early } = open;
     let counters = &shared.counters;
@@ -50,7 +52,8 @@ struct Open {
     early: Vec<u8>,
 }
 
-/// Connects to the destination, and answers the client. Without a connection it has been counted, and the client told.
+/// Connects to the destination, and answers the client. Without a connection it has been counted,
+/// and the client told.
 async fn open(shared: &Shared, client: Client, upstream: &Upstream, target: &Target) -> Option<Open> {
     let outcome = match client.hold(connect(shared, upstream, target)).await {
         Ok(Ok(connected)) => {
@@ -158,7 +161,8 @@ impl Drop for Outside {
 }
 
 impl Shared {
-    /// Counts why a connection or flow could not be carried on, says what concerns who runs the proxy, and returns what a client is told.
+    /// Counts why a connection or flow could not be carried on, says what concerns who runs the
+    /// proxy, and returns what a client is told.
     pub(crate) fn refusal(&self, upstream: &impl std::fmt::Display, error: &ConnectError) -> Refusal {
         let counters = &self.counters;
         let (counter, refusal) = match error {

@@ -102,15 +102,18 @@ counters! {
     rule_refused: Counter = "AcklineProxyRuleRefused",
     /// Connections and flows that a rule dropped.
     rule_dropped: Counter = "AcklineProxyRuleDropped",
-    /// Connections and flows to an address that is not carried on: loopback, link-local, multicast, unspecified, or this machine's own.
+    /// Connections and flows to an address that is not carried on: loopback, link-local, multicast,
+    /// unspecified, or this machine's own.
     not_carried: Counter = "AcklineProxyNotCarried",
     /// Connections refused because their client had as many as it may have.
     client_connections_limit: Counter = "AcklineProxyClientConnectionsLimit",
     /// Flows refused because their client had as many as it may have.
     client_flows_limit: Counter = "AcklineProxyClientFlowsLimit",
-    /// SYNs whose clients had to complete their handshake first, because as many others were unproved as may be.
+    /// SYNs whose clients had to complete their handshake first, because as many others were
+    /// unproved as may be.
     proof_first: Counter = "AcklineProxyProofFirst",
-    /// Connections and flows that found no descriptor, or as many others as may be; their clients ask again.
+    /// Connections and flows that found no descriptor, or as many others as may be; their clients
+    /// ask again.
     no_descriptor: Counter = "AcklineProxyNoDescriptor",
     /// Connections and flows that the destination refused.
     upstream_refused: Counter = "AcklineProxyUpstreamRefused",
@@ -132,11 +135,13 @@ counters! {
     dns_too_many: Counter = "AcklineProxyDnsTooMany",
     /// Connections and flows whose destination was known by name.
     named: Counter = "AcklineProxyNamed",
-    /// Of those, the ones whose destination had several names, or perhaps others that were forgotten.
+    /// Of those, the ones whose destination had several names, or perhaps others that were
+    /// forgotten.
     several_names: Counter = "AcklineProxySeveralNames",
     /// Names that were forgotten for lack of room and may still have been in use.
     names_forgotten: Counter = "AcklineProxyNamesForgotten",
-    /// Connections and flows refused because a rule by domain may have been for them, and names of the client were forgotten.
+    /// Connections and flows refused because a rule by domain may have been for them, and names of
+    /// the client were forgotten.
     forgotten_refused: Counter = "AcklineProxyForgottenRefused",
 }
 

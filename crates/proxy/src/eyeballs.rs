@@ -1,4 +1,5 @@
-//! A host with several addresses: RFC 8305, Happy Eyeballs. What it costs if an address does not answer is a quarter of a second.
+//! A host with several addresses: RFC 8305, Happy Eyeballs. What it costs if an address does not
+//! answer is a quarter of a second.
 //!
 //! The resolver's answers for both versions of IP come together, in the order of RFC 6724.
 
@@ -14,8 +15,8 @@ use tokio::time::sleep;
 /// RFC 8305, section 8: Connection Attempt Delay.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Connects to the address that answers first. The next attempt begins when the latest has failed, or has lasted for
-/// [`ATTEMPT_DELAY`] (section 5); those that lose are dropped.
+/// Connects to the address that answers first. The next attempt begins when the latest has failed,
+/// or has lasted for [`ATTEMPT_DELAY`] (section 5); those that lose are dropped.
 ///
 /// # Errors
 /// That of the last attempt to fail; `NotFound` without an address.
@@ -50,7 +51,8 @@ pub(crate) async fn connect<T, F: Future<Output = io::Result<T>>>(
     }
 }
 
-/// The versions of IP take turns, in the order that each has; the first address stays first (section 4).
+/// The versions of IP take turns, in the order that each has; the first address stays first
+/// (section 4).
 fn alternating(addresses: impl IntoIterator<Item = SocketAddr>) -> VecDeque<SocketAddr> {
     let mut addresses = addresses.into_iter().peekable();
     let first_is_v4 = addresses.peek().is_some_and(SocketAddr::is_ipv4);
@@ -88,8 +90,8 @@ mod tests {
         assert_eq!(mixed(&[]), []);
     }
 
-    /// What is asked of each address, in the order of attempts, and when; ports tell what the address does: 1 refuses after
-    /// 20 ms, 2 never answers, 3 answers after 30 ms.
+    /// What is asked of each address, in the order of attempts, and when; ports tell what the
+    /// address does: 1 refuses after 20 ms, 2 never answers, 3 answers after 30 ms.
     async fn tried(texts: &[&str]) -> (Vec<(u128, SocketAddr)>, io::Result<SocketAddr>, u128) {
         let begun = Instant::now();
         let log = RefCell::new(vec![]);
@@ -117,7 +119,8 @@ mod tests {
         let (log, outcome, end) = tried(&["[::1]:2", "1.1.1.1:2", "1.1.1.2:3"]).await;
         assert_eq!(log, [(0, at(v6, 2)), (250, at(v4, 2)), (500, at(v4_too, 3))]);
         assert_eq!((outcome.expect("connected"), end), (at(v4_too, 3), 530));
-        // A refusal is not waited for, and one that comes while another attempt lasts begins the next one.
+        // A refusal is not waited for, and one that comes while another attempt lasts begins the
+        // next one.
         let (log, outcome, end) = tried(&["[::1]:1", "1.1.1.1:3"]).await;
         assert_eq!(log, [(0, at(v6, 1)), (20, at(v4, 3))]);
         assert_eq!((outcome.expect("connected"), end), (at(v4, 3), 50));

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How long a flow to port 53 stays when each question has its answer: another question may be on its way.
+/// How long a flow to port 53 stays when each question has its answer: another question may be on
+/// its way.
 const SETTLED: Duration = Duration::from_secs(1);
 
 /// Carries both directions on. A port that nobody serves refuses the client.
@@ -22,7 +23,8 @@ pub(crate) async fn carry(shared: &Arc<Shared>, inside: UdpFlow) {
         Way::Refuse => return inside.refuse(),
         Way::Drop => return,
     };
-    // By its address, even if it has a name: only so can the sender of an answer be compared with it.
+    // By its address, even if it has a name: only so can the sender of an answer be compared with
+    // it.
     match Mappings::join(shared, inside, client, wanted, &upstream, target.address).await {
         Ok(mapped) => run(shared, mapped, wanted.port() == DNS).await,
         Err((inside, error)) => match shared.refusal(&*upstream, &error) {
@@ -41,7 +43,8 @@ async fn run(shared: &Shared, mut mapped: Mapped, resolves: bool) {
     let mut questions = 0_u64;
     loop {
         let is_settled = resolves && questions > 0 && flow.answers() >= questions;
-        // What a client sends may have come in fragments. Room for that is only kept while it is needed.
+        // What a client sends may have come in fragments. Room for that is only kept while it is
+        // needed.
         there.shrink_to(headroom + mtu);
         there.resize(headroom, 0);
         tokio::select! {

@@ -1,6 +1,7 @@
 //! Where this machine's own packets go: to itself, back into the proxy, or away.
 //!
-//! The kernel is asked for each destination, because addresses and routes change while the proxy runs.
+//! The kernel is asked for each destination, because addresses and routes change while the proxy
+//! runs.
 
 use crate::target::embedded;
 use ackline_runtime::netlink::{Netlink, Route};
@@ -29,8 +30,8 @@ impl Machine {
         Self { netlink: Mutex::new(None), interface }
     }
 
-    /// Packets for `address` stay on this machine, or those for an IPv4 address inside of it, to which a translator or tunnel on the way
-    /// would lead. So they may if the kernel does not say.
+    /// Packets for `address` stay on this machine, or those for an IPv4 address inside of it, to
+    /// which a translator or tunnel on the way would lead. So they may if the kernel does not say.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
         let meant = std::iter::once(address).chain(embedded(address).into_iter().map(IpAddr::V4));
         meant

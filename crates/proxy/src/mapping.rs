@@ -1,4 +1,5 @@
-//! The outside of a client's UDP socket: one port for all its destinations (RFC 4787, REQ-1), as long as one of its flows lives.
+//! The outside of a client's UDP socket: one port for all its destinations (RFC 4787, REQ-1), as
+//! long as one of its flows lives.
 //!
 //! ```text
 //!   client's socket ─┬─ flow to A ─┐            ┌── A
@@ -150,8 +151,8 @@ impl Mappings {
         slots.into_iter().find(has_it)
     }
 
-    /// Adds a flow to `to`, which the client reaches as `inside` says, to its socket's mapping. Without one, it is made. Without a way for
-    /// datagrams the flow is given back.
+    /// Adds a flow to `to`, which the client reaches as `inside` says, to its socket's mapping.
+    /// Without one, it is made. Without a way for datagrams the flow is given back.
     pub(crate) async fn join(
         shared: &Arc<Shared>,
         inside: UdpFlow,
@@ -274,7 +275,8 @@ impl Flows {
         self.lock().get(&to).cloned()
     }
 
-    /// The flow by which a datagram of `from` reaches the client, and whom it is shown from, if that is not whom the client has sent to.
+    /// The flow by which a datagram of `from` reaches the client, and whom it is shown from, if
+    /// that is not whom the client has sent to.
     fn reached(
         &self,
         filtering: Filtering,
@@ -342,7 +344,8 @@ async fn read(
 ) {
     let counters = &shared.counters;
     let _open = counters.open_mappings.enter();
-    // A longer datagram would not pass the device, and is lost. One byte more tells which those are.
+    // A longer datagram would not pass the device, and is lost. One byte more tells which those
+    // are.
     let mut buffer = vec![0; shared.config.mtu as usize + HEADER];
     while let Ok(inward) = outlet.recv(&mut buffer).await {
         let (at, from) = match inward {

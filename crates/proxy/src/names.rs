@@ -1,11 +1,13 @@
 //! Which names a client knows an address by: from the answers of its resolver.
 //!
-//! Whoever has a zone may give a name of it anybody's address. So an upstream is told a name only if it is the only one by which the client
-//! knows the address; otherwise a stranger's name could take the place of a bank's.
+//! Whoever has a zone may give a name of it anybody's address. So an upstream is told a name only
+//! if it is the only one by which the client knows the address; otherwise a stranger's name could
+//! take the place of a bank's.
 //!
-//! Clients share the room. If it is used up, the client that has most forgets what it has not used for longest. As long as a program may
-//! still have an address from a forgotten name, nothing is taken for the only name of that client's addresses, and no rule by name is
-//! taken not to match: what is not known does not open a door.
+//! Clients share the room. If it is used up, the client that has most forgets what it has not used
+//! for longest. As long as a program may still have an address from a forgotten name, nothing is
+//! taken for the only name of that client's addresses, and no rule by name is taken not to match:
+//! what is not known does not open a door.
 
 use ackline_tcp_core::{Duration, Instant};
 use lru::LruCache;
@@ -17,12 +19,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A name lives as long as its record, but at least so long: programs keep an address for longer than they may.
+/// A name lives as long as its record, but at least so long: programs keep an address for longer
+/// than they may.
 const SHORTEST: Duration = Duration::from_secs(300);
 /// And at most so long (RFC 8767, section 4, has a week at most).
 const LONGEST: Duration = Duration::from_secs(86_400);
 
-/// Names of one address that are remembered for a client; a further one takes the place of the oldest.
+/// Names of one address that are remembered for a client; a further one takes the place of the
+/// oldest.
 const MOST_OF_ADDRESS: usize = 16;
 
 /// What the names are for that clients ask the resolver for.
@@ -33,8 +37,8 @@ pub enum NameUse {
     Off,
     /// Rules by domain. Upstreams get addresses.
     Rules,
-    /// Rules, and an upstream gets the name instead of the address if the client knows that by this name alone, and no rule with `to` had a
-    /// say in its way.
+    /// Rules, and an upstream gets the name instead of the address if the client knows that by this
+    /// name alone, and no rule with `to` had a say in its way.
     #[default]
     Upstreams,
 }
@@ -79,7 +83,8 @@ impl Known {
     }
 }
 
-/// The names of addresses, each as the client knows it who has asked. One client's answers say nothing to another one.
+/// The names of addresses, each as the client knows it who has asked. One client's answers say
+/// nothing to another one.
 #[derive(Debug)]
 pub(crate) struct Names {
     most: usize,
@@ -139,8 +144,9 @@ impl Names {
         Known { names: alive.map(|(name, _)| name.clone()).collect(), is_all: address.open_until <= now }
     }
 
-    /// Remembers the addresses in an answer to `client` as those of the name that it has asked for, through whatever aliases. Returns how many
-    /// names that may still be in use were forgotten for it.
+    /// Remembers the addresses in an answer to `client` as those of the name that it has asked for,
+    /// through whatever aliases. Returns how many names that may still be in use were forgotten for
+    /// it.
     pub(crate) fn learn(&self, now: Instant, client: IpAddr, name: &str, answer: &Packet<'_>) -> u64 {
         let name: Arc<str> = name.into();
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +164,8 @@ impl Names {
     }
 }
 
-/// The addresses of a record: its own, or what a service gives to begin with (RFC 9460, section 7.3).
+/// The addresses of a record: its own, or what a service gives to begin with (RFC 9460, section
+/// 7.3).
 fn addresses(record: &RData<'_>) -> Vec<IpAddr> {
     let hints = |service: &SVCB<'_>| {
         let hint = |param: &SVCParam<'_>| -> Vec<IpAddr> {
@@ -226,7 +233,8 @@ impl Table {
         let changed = size - gone.names.len();
         known.names = changed;
         if changed == 0 {
-            // Nothing is kept of a client without names, so what is not known of it is not known of anybody new.
+            // Nothing is kept of a client without names, so what is not known of it is not known of
+            // anybody new.
             self.forgot_until = self.forgot_until.max(known.forgot_until);
             self.clients.remove(&client);
         }
@@ -339,7 +347,8 @@ mod tests {
         assert_eq!(forgotten, 23_000 + 2 - 1_000);
         assert_eq!(names.of(at(3), OTHER, BANK).only().as_deref(), Some("bank.test"));
         assert!(names.of(at(3), OTHER, nth(1)).is_all);
-        // The greedy one's own bank is not taken for an address without a name, nor for somebody else's.
+        // The greedy one's own bank is not taken for an address without a name, nor for somebody
+        // else's.
         assert_eq!(names.of(at(3), CLIENT, BANK), Known { names: vec![], is_all: false });
         learn(&names, at(3), CLIENT, "evil.test", 60, &[BANK]);
         let known = names.of(at(4), CLIENT, BANK);

@@ -25,8 +25,9 @@ pub enum Exit {
     /// Sockets of the kernel.
     #[default]
     Kernel,
-    /// Connections and sockets of a stack, whose scheduler then orders all that leaves. This machine's loopback is the kernel's all the
-    /// same. Names of servers are resolved by this machine.
+    /// Connections and sockets of a stack, whose scheduler then orders all that leaves. This
+    /// machine's loopback is the kernel's all the same. Names of servers are resolved by this
+    /// machine.
     Stack(Stack),
 }
 
@@ -227,7 +228,8 @@ impl Socket {
     pub(crate) async fn send_to(&self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
         match self {
             Self::Kernel(socket) => match socket.send_to(datagram, to).await {
-                // What ICMP says of an earlier datagram, perhaps to somebody else: this one has not left yet.
+                // What ICMP says of an earlier datagram, perhaps to somebody else: this one has not
+                // left yet.
                 Err(_) => socket.send_to(datagram, to).await.map(drop),
                 Ok(_) => Ok(()),
             },
@@ -260,7 +262,8 @@ impl Socket {
     }
 }
 
-/// ICMP errors about datagrams of a socket of the kernel that is not connected: Linux's `IP_RECVERR` (ip(7)).
+/// ICMP errors about datagrams of a socket of the kernel that is not connected: Linux's
+/// `IP_RECVERR` (ip(7)).
 #[cfg(target_os = "linux")]
 mod errors {
     use nix::sys::socket::sockopt::{Ipv4RecvErr, Ipv6RecvErr};

@@ -42,30 +42,37 @@ pub struct Config {
     pub filtering: Filtering,
     /// By what connections and flows leave. Default: the kernel's sockets.
     pub exit: Exit,
-    /// The interface whose packets come to the proxy, if it is of this network namespace: what the kernel's sockets would send
-    /// there fails, because it would come back. Default: none.
+    /// The interface whose packets come to the proxy, if it is of this network namespace: what the
+    /// kernel's sockets would send there fails, because it would come back. Default: none.
     pub interface: Option<Interface>,
-    /// The resolvers are asked by the kernel's sockets, without an upstream, whatever the rules say. Default: false.
+    /// The resolvers are asked by the kernel's sockets, without an upstream, whatever the rules
+    /// say. Default: false.
     pub resolver_is_near: bool,
-    /// The other ports of the proxy's own addresses are those of this machine's loopback, and clients may be carried on straight to this
-    /// machine's other addresses. Default: false, they refuse.
+    /// The other ports of the proxy's own addresses are those of this machine's loopback, and
+    /// clients may be carried on straight to this machine's other addresses. Default: false, they
+    /// refuse.
     pub loopback: bool,
     /// Limits of what clients may have.
     pub limits: Limits,
-    /// Time that an upstream has to connect. Then the client is left without an answer, as by a destination that does not answer. Less
-    /// than [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout). Default: 30 s.
+    /// Time that an upstream has to connect. Then the client is left without an answer, as by a
+    /// destination that does not answer. Less than
+    /// [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout). Default: 30 s.
     pub connect_timeout: Duration,
-    /// Time of that in which an upstream's own server must take a connection, and of SOCKS5 speak. Then it counts as down. Default: 10 s.
+    /// Time of that in which an upstream's own server must take a connection, and of SOCKS5 speak.
+    /// Then it counts as down. Default: 10 s.
     pub server_timeout: Duration,
-    /// Bytes that may wait in the send buffers of all connections together whose receiver is slower than their sender. A single one holds no more than the
-    /// stack's settings allow, and may always hold 64 KiB. Default: 64 MiB.
+    /// Bytes that may wait in the send buffers of all connections together whose receiver is slower
+    /// than their sender. A single one holds no more than the stack's settings allow, and may
+    /// always hold 64 KiB. Default: 64 MiB.
     pub backlog: u64,
-    /// Bytes that the windows of all clients together may let them send, while those send bulk data: what the device's queue holds, if its packets
-    /// are few and single. Each may always send 4 KiB, and as much as its first window says. Default: `u64::MAX`.
+    /// Bytes that the windows of all clients together may let them send, while those send bulk
+    /// data: what the device's queue holds, if its packets are few and single. Each may always send
+    /// 4 KiB, and as much as its first window says. Default: `u64::MAX`.
     pub windows: u64,
     /// Longest IP packet towards clients, in bytes. Default: 1,500.
     pub mtu: u32,
-    /// Who is told of trouble: an upstream that fails, descriptors that are used up. Default: nobody.
+    /// Who is told of trouble: an upstream that fails, descriptors that are used up. Default:
+    /// nobody.
     pub say: Option<Say>,
 }
 
@@ -110,12 +117,13 @@ pub(crate) struct Shared {
     pub(crate) notices: Notices,
 }
 
-/// A proxy on a stack that [accepts any address](ackline_runtime::stack::Builder::any_address): it ends the connections and UDP flows that
-/// come there, and carries them on.
+/// A proxy on a stack that [accepts any address](ackline_runtime::stack::Builder::any_address): it
+/// ends the connections and UDP flows that come there, and carries them on.
 ///
-/// A client is answered when its destination has answered: who is refused there gets an RST, whom no way leads to an ICMP error, and
-/// who gets no answer there gets none here. Beyond [`Limits::client_early`] and [`Limits::early`], clients are connected first, because
-/// anybody may forge a SYN; then all of that is an RST.
+/// A client is answered when its destination has answered: who is refused there gets an RST, whom
+/// no way leads to an ICMP error, and who gets no answer there gets none here. Beyond
+/// [`Limits::client_early`] and [`Limits::early`], clients are connected first, because anybody may
+/// forge a SYN; then all of that is an RST.
 pub struct Proxy {
     shared: Arc<Shared>,
     clients: Arc<Clients>,
@@ -153,7 +161,8 @@ impl Proxy {
     /// Takes all connections and flows of `stack`.
     ///
     /// # Errors
-    /// `AddrInUse` if somebody else takes them; `NetworkDown` if the device is gone, `NotConnected` once the stack shuts down.
+    /// `AddrInUse` if somebody else takes them; `NetworkDown` if the device is gone, `NotConnected`
+    /// once the stack shuts down.
     pub fn new(stack: &Stack, config: Config) -> io::Result<Self> {
         let incoming = stack.listen(ListenOn::Any)?.incoming()?;
         let flows = stack.incoming_udp()?;
@@ -182,7 +191,8 @@ impl Proxy {
         Meter(self.shared.clone())
     }
 
-    /// Carries connections and flows on, until the stack fails. Dropping the future loses nothing: another one goes on.
+    /// Carries connections and flows on, until the stack fails. Dropping the future loses nothing:
+    /// another one goes on.
     pub async fn run(&mut self) -> io::Error {
         loop {
             // What goes wrong with one connection or flow its two ends are told.
@@ -207,7 +217,8 @@ impl Proxy {
         }
     }
 
-    /// Ends it: nothing is accepted any more, flows end, and connections have `limit` to end by themselves. The others are reset.
+    /// Ends it: nothing is accepted any more, flows end, and connections have `limit` to end by
+    /// themselves. The others are reset.
     pub async fn finish(self, limit: Duration) {
         let Self { incoming, flows, mut connections, mut carried, .. } = self;
         drop((incoming, flows));
@@ -353,7 +364,8 @@ impl Shared {
         }
     }
 
-    /// `upstream` may carry a client on to `address`, whether it comes from a packet or from a name.
+    /// `upstream` may carry a client on to `address`, whether it comes from a packet or from a
+    /// name.
     fn may_carry(&self, address: IpAddr, upstream: &Upstream) -> bool {
         // Which addresses are a server's own, only the server knows.
         let is_of_server = *upstream != Upstream::Direct;

@@ -1,7 +1,8 @@
 //! Both directions of a connection between two streams, without a buffer in between.
 //!
-//! What a client has sent is written to the kernel's socket out of the stack's receive buffer, and the kernel's socket is read into the
-//! stack's send buffer: what the destination does not take stays where it is. Between two stacks go chunks.
+//! What a client has sent is written to the kernel's socket out of the stack's receive buffer, and
+//! the kernel's socket is read into the stack's send buffer: what the destination does not take
+//! stays where it is. Between two stacks go chunks.
 
 use crate::backlog::{Backlog, Waiting};
 use crate::counters::Count;
@@ -62,7 +63,8 @@ impl<'a> Destination<'a> {
         Ok(Self { stream, backlog, usual, limit: usual })
     }
 
-    /// There is something to write. It waits for room until what this returns is dropped, in no more than its share.
+    /// There is something to write. It waits for room until what this returns is dropped, in no
+    /// more than its share.
     fn wait(&mut self) -> io::Result<Waiting<'a>> {
         let waiting = self.backlog.wait();
         let share = self.backlog.share(self.limit).min(self.usual);
@@ -74,7 +76,8 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// What a client may send, in bytes: its share of what the device's queue holds, while it sends bulk data.
+/// What a client may send, in bytes: its share of what the device's queue holds, while it sends
+/// bulk data.
 struct Window<'a> {
     windows: &'a Backlog,
     /// What the stack's settings let it send, and what it may at present.
@@ -119,7 +122,8 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Passes both directions on, each to its own FIN, which is passed on. `early`: what the outside has sent already.
+/// Passes both directions on, each to its own FIN, which is passed on. `early`: what the outside
+/// has sent already.
 ///
 /// # Errors
 /// If one of the connections fails: what it was. Both must be reset then.
@@ -149,7 +153,8 @@ pub(crate) async fn relay(
     }
 }
 
-/// Waits for both directions. Of one that has ended, the source is watched: its connection may still fail.
+/// Waits for both directions. Of one that has ended, the source is watched: its connection may
+/// still fail.
 async fn both<A: Source, B: Source>(
     mut up: Pin<&mut impl Future<Output = io::Result<A>>>,
     mut down: Pin<&mut impl Future<Output = io::Result<B>>>,
@@ -171,7 +176,8 @@ async fn rest<A: Source, B: Source>(
     }
 }
 
-/// What `ready` waits for, or an error if `from` fails meanwhile: nothing is read then that would tell.
+/// What `ready` waits for, or an error if `from` fails meanwhile: nothing is read then that would
+/// tell.
 async fn unless_failed<R>(from: &impl Source, ready: impl Future<Output = io::Result<R>>) -> io::Result<R> {
     tokio::select! {
         biased;
@@ -220,8 +226,8 @@ async fn back<'a>(
     let mut before = 0;
     loop {
         from.readable().await?;
-        // Bulk data are not asked for their length. Of others there is memory for what there is, and one byte: a socket that does not fill
-        // that has no more.
+        // Bulk data are not asked for their length. Of others there is memory for what there is,
+        // and one byte: a socket that does not fill that has no more.
         let most = if before >= BULK { MOST } else { (waiting_in(from.as_ref())? + 1).min(MOST) };
         let mut passed = Err(ErrorKind::WouldBlock.into());
         let fill = |room: [&mut [u8]; 2]| {
@@ -246,7 +252,8 @@ async fn back<'a>(
     }
 }
 
-/// From one stack to the other: neither is locked for what the other does. Returns `from` when its end was passed on.
+/// From one stack to the other: neither is locked for what the other does. Returns `from` when its
+/// end was passed on.
 async fn hand_over<'a>(
     mut from: inner::ReadHalf<'a>,
     mut to: Destination<'_>,
@@ -323,7 +330,8 @@ fn waiting_in(socket: &net::TcpStream) -> io::Result<usize> {
     Ok(usize::try_from(ioctl_fionread(socket)?).unwrap_or(usize::MAX - 1))
 }
 
-/// Exchanges at most `len` bytes if the socket is ready. One that exchanges less has no more, and need not be asked again to say so.
+/// Exchanges at most `len` bytes if the socket is ready. One that exchanges less has no more, and
+/// need not be asked again to say so.
 fn at_once(
     socket: &net::TcpStream,
     interest: Interest,

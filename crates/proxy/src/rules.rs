@@ -21,15 +21,17 @@ pub enum Action {
     Drop,
 }
 
-/// What a connection or flow must be for an action. Of each condition one alternative must hold; a condition without alternatives holds.
+/// What a connection or flow must be for an action. Of each condition one alternative must hold; a
+/// condition without alternatives holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Networks that have the destination.
     pub to: Vec<IpNet>,
     /// Ports of the destination.
     pub ports: Vec<RangeInclusive<u16>>,
-    /// Names of the destination, and all names below them. A destination whose name is not known has none of them; one that has several names
-    /// has each. If names of the client were forgotten that it may still use, what the rule may be for is refused.
+    /// Names of the destination, and all names below them. A destination whose name is not known
+    /// has none of them; one that has several names has each. If names of the client were forgotten
+    /// that it may still use, what the rule may be for is refused.
     pub domains: Vec<String>,
     /// What the client speaks.
     pub protocol: Option<Protocol>,
@@ -122,8 +124,9 @@ impl Rules {
 /// What rules say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<'a> {
-    /// This; `by_address` if a rule with networks had a say, whether it matched or not. Then the destination must be the address that it was
-    /// compared with, and no name whose addresses somebody else finds.
+    /// This; `by_address` if a rule with networks had a say, whether it matched or not. Then the
+    /// destination must be the address that it was compared with, and no name whose addresses
+    /// somebody else finds.
     Action { action: &'a Action, by_address: bool },
     /// It depends on a name that was forgotten.
     Unknown,

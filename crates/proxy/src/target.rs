@@ -39,9 +39,11 @@ pub enum Protocol {
     Udp,
 }
 
-/// A gateway may carry packets for this address on. It may not if the address is of one machine or link (RFC 1122, section 3.2.1.3;
-/// RFC 3927, section 2.7; RFC 4291, section 2.5): as seen from a client it is another machine's, and must not become this one's, or that
-/// of a service on this one's link, as a cloud's metadata are. Nor may it if the address stands for such an IPv4 address.
+/// A gateway may carry packets for this address on. It may not if the address is of one machine or
+/// link (RFC 1122, section 3.2.1.3; RFC 3927, section 2.7; RFC 4291, section 2.5): as seen from a
+/// client it is another machine's, and must not become this one's, or that of a service on this
+/// one's link, as a cloud's metadata are. Nor may it if the address stands for such an IPv4
+/// address.
 pub(crate) fn can_be_carried(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -49,7 +51,8 @@ pub(crate) fn can_be_carried(address: IpAddr) -> bool {
             !of_one_machine && !v4.is_link_local() && !v4.is_multicast() && !v4.is_broadcast()
         }
         IpAddr::V6(v6) => {
-            // `::`, `::1`, and IPv4 addresses as sockets write them (RFC 4291, section 2.5.5), which no packet has.
+            // `::`, `::1`, and IPv4 addresses as sockets write them (RFC 4291, section 2.5.5),
+            // which no packet has.
             let is_of_sockets = v6.to_ipv4().is_some();
             !is_of_sockets
                 && !v6.is_unicast_link_local()
@@ -59,16 +62,17 @@ pub(crate) fn can_be_carried(address: IpAddr) -> bool {
     }
 }
 
-/// The IPv4 addresses to which packets for `address` may be carried on the way: by a translator (NAT64, RFC 6052) or a tunnel (6to4, RFC
-/// 3056; Teredo, RFC 4380, by its server and to the client).
+/// The IPv4 addresses to which packets for `address` may be carried on the way: by a translator
+/// (NAT64, RFC 6052) or a tunnel (6to4, RFC 3056; Teredo, RFC 4380, by its server and to the
+/// client).
 pub(crate) fn embedded(address: IpAddr) -> Vec<Ipv4Addr> {
     let IpAddr::V6(v6) = address else { return vec![] };
     let octets = v6.octets();
     let at = |places: [usize; 4]| Ipv4Addr::from(places.map(|place| octets[place]));
     match v6.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, ..] => vec![at([12, 13, 14, 15])],
-        // RFC 8215: how long the prefix is, is the network's choice. RFC 6052, section 2.2, has the address at one of four places for
-        // that. Zeros at the others are no address.
+        // RFC 8215: how long the prefix is, is the network's choice. RFC 6052, section 2.2, has the
+        // address at one of four places for that. Zeros at the others are no address.
         [0x64, 0xff9b, 1, ..] => {
             let places = [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], [12, 13, 14, 15]];
             places.map(at).into_iter().filter(|v4| v4.octets()[0] != 0).collect()
@@ -102,7 +106,8 @@ mod tests {
             ("ff02::1", false),
             ("fe80::1", false),
             ("169.254.169.254", false),
-            // NAT64 (RFC 6052, RFC 8215), 6to4 (RFC 3056), and IPv4 addresses as sockets write them.
+            // NAT64 (RFC 6052, RFC 8215), 6to4 (RFC 3056), and IPv4 addresses as sockets write
+            // them.
             ("64:ff9b::192.0.2.1", true),
             ("64:ff9b::169.254.169.254", false),
             ("64:ff9b::127.0.0.1", false),

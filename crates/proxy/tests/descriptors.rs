@@ -17,7 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn who_finds_no_descriptor_waits_and_is_served_once_one_is_free() {
-    // The server's ends of connections are in this process, too: one is closed at once, so each connection takes the proxy's end alone.
+    // The server's ends of connections are in this process, too: one is closed at once, so each
+    // connection takes the proxy's end alone.
     let server = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a listener");
     let port = server.local_addr().expect("bound").port();
     let (device, end) = Channel::pair(ChannelConfig::default());

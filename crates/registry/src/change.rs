@@ -29,7 +29,8 @@ const LIVE: [(&str, Setter); 15] = [
     ("ttl", |conn, now, to| conn.set_ttl(now, to.ttl)),
 ];
 
-/// A change of some settings of live connections: policies and options, each of which can change while a connection lives.
+/// A change of some settings of live connections: policies and options, each of which can change
+/// while a connection lives.
 #[derive(Clone, Debug)]
 pub struct Change {
     options: Options,
@@ -40,7 +41,8 @@ impl Change {
     /// Reads `key=value,...`, as [`Registry::options`] does.
     ///
     /// # Errors
-    /// As [`Registry::options`]; if there are none, or one cannot change on a live connection: then it says which can.
+    /// As [`Registry::options`]; if there are none, or one cannot change on a live connection: then
+    /// it says which can.
     pub fn parse(registry: &Registry, text: &str) -> Result<Self, SpecError> {
         let options = registry.options(text)?;
         let setters = options.iter().map(|(key, _)| setter(key)).collect::<Result<Vec<_>, _>>()?;

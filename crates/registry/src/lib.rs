@@ -1,10 +1,10 @@
 //! The policies of ackline by name, the default of each kind, and every setting as text.
 //!
-//! A [`Registry`] has four [tables](Table) of policies: congestion controls, ACK policies, responses to a
-//! retransmission timeout, egress schedulers. [`Registry::default`] has everything that ackline offers, with
-//! the defaults of a Linux-like host: `cubic`, `linux-like`, `linux`, `flow-queue`. Stacks, scenarios and the
-//! command line all take a registry, so a host is the same in all of them, and a policy added here can be
-//! named everywhere.
+//! A [`Registry`] has four [tables](Table) of policies: congestion controls, ACK policies,
+//! responses to a retransmission timeout, egress schedulers. [`Registry::default`] has everything
+//! that ackline offers, with the defaults of a Linux-like host: `cubic`, `linux-like`, `linux`,
+//! `flow-queue`. Stacks, scenarios and the command line all take a registry, so a host is the same
+//! in all of them, and a policy added here can be named everywhere.
 //!
 //! ```
 //! use ackline_registry::Registry;
@@ -83,9 +83,9 @@ pub const DEFAULT_SCHED: &str = "flow-queue";
 
 /// The policies that can be named, and the default of each kind.
 ///
-/// An invalid addition (a name that is taken, a parameter whose default its own maker rejects, an unknown
-/// default) is kept as an error: [`check`](Self::check) and every look-up return the first one, and nothing
-/// accepts the registry.
+/// An invalid addition (a name that is taken, a parameter whose default its own maker rejects, an
+/// unknown default) is kept as an error: [`check`](Self::check) and every look-up return the first
+/// one, and nothing accepts the registry.
 #[derive(Clone, Debug)]
 pub struct Registry {
     cc: Table<NewCongestionControl>,
@@ -234,7 +234,8 @@ impl Registry {
     /// The congestion control that `spec` names, such as `cubic:beta=0.8`.
     ///
     /// # Errors
-    /// What is wrong with the name or a parameter, and what would be right; as [`check`](Self::check).
+    /// What is wrong with the name or a parameter, and what would be right; as
+    /// [`check`](Self::check).
     pub fn cc(&self, spec: &str) -> Result<Arc<NewCongestionControl>, SpecError> {
         self.check()?;
         self.cc.resolve(spec)

@@ -51,8 +51,8 @@ pub struct Options {
     ack: Option<Arc<NewAckPolicy>>,
     rto: Option<Arc<NewRtoResponse>>,
     sched: Option<Arc<NewEgressScheduler>>,
-    /// The ECN mode of the registry's default congestion control: a base with this mode did not set another
-    /// one explicitly.
+    /// The ECN mode of the registry's default congestion control: a base with this mode did not set
+    /// another one explicitly.
     default_ecn: Ecn,
 }
 
@@ -115,8 +115,8 @@ impl Options {
         self
     }
 
-    /// Applies the connection options to `base`. A congestion control designed for ECN requests it, unless
-    /// `ecn` is given, or `base` has a different mode from the registry's default control.
+    /// Applies the connection options to `base`. A congestion control designed for ECN requests it,
+    /// unless `ecn` is given, or `base` has a different mode from the registry's default control.
     ///
     /// # Errors
     /// If settings contradict each other, such as `min_rto` and `max_rto`.
@@ -177,9 +177,9 @@ impl Registry {
     /// Parses options: `key=value` pairs separated by commas. The keys are those of
     /// [`option_infos`](Self::option_infos).
     ///
-    /// A policy may have parameters: `cc=cubic:beta=0.8,hystart=off,sack=off` is two options. After a policy
-    /// with a colon, anything that is not an option is one of its parameters. If the text contains a
-    /// semicolon, only semicolons separate options.
+    /// A policy may have parameters: `cc=cubic:beta=0.8,hystart=off,sack=off` is two options. After
+    /// a policy with a colon, anything that is not an option is one of its parameters. If the text
+    /// contains a semicolon, only semicolons separate options.
     ///
     /// # Errors
     /// What is wrong with a key or value, and what would be right: the nearest key, or the range.

@@ -1,4 +1,5 @@
-//! A batch gives what its packets give one by one: two endpoints with one history get the same packets, one of them in batches.
+//! A batch gives what its packets give one by one: two endpoints with one history get the same
+//! packets, one of them in batches.
 
 use ackline_registry::Registry;
 use ackline_tcp_core::config::{AcceptConfig, ConnConfig, Ecn, EndpointConfig, ListenOn};
@@ -339,7 +340,8 @@ impl Twins {
                     let mut conn = endpoint.conn(id)?;
                     let mut metrics = Vec::new();
                     conn.metrics(&mut |_, metric| metrics.push(format!("{metric:?}")));
-                    // The echo of marks remembers for which segment it asked last, to find words for it.
+                    // The echo of marks remembers for which segment it asked last, to find words
+                    // for it.
                     let policy = (!dctcp).then(|| format!("{:?}", conn.ack_policy()));
                     Some((conn.info(), conn.next_deadline(), metrics, policy))
                 })

@@ -1,12 +1,12 @@
-//! How many frames one system call of the Ethernet device should take at most: one connection with the kernel's TCP over a veth
-//! pair, for several sizes of the batch in turn.
+//! How many frames one system call of the Ethernet device should take at most: one connection with
+//! the kernel's TCP over a veth pair, for several sizes of the batch in turn.
 //!
 //! ```text
 //! cargo run --release -p ackline-runtime --example receive_batches [ROUNDS [SECONDS]]
 //! ```
 //!
-//! Prints medians over the rounds. Processor time is that of the stack's thread and of the kernel's sender. Needs the
-//! right to make network namespaces.
+//! Prints medians over the rounds. Processor time is that of the stack's thread and of the kernel's
+//! sender. Needs the right to make network namespaces.
 
 use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::netlink::{Interface, InterfaceAddress, Netlink};
@@ -61,7 +61,8 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Bulk: Gbit/s, and processor seconds per 10^9 bytes of stack and kernel. Round trip: the median in microseconds.
+/// Bulk: Gbit/s, and processor seconds per 10^9 bytes of stack and kernel. Round trip: the median
+/// in microseconds.
 fn measure(work: Work, batch: usize, length: Duration) -> Outcome<[f64; 3]> {
     // A thread of its own, for what it makes goes away with the namespaces.
     std::thread::spawn(move || {

@@ -109,7 +109,8 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// A program of this host, or a connection that has not been over for long, has a port that was to be the stack's.
+    /// A program of this host, or a connection that has not been over for long, has a port that was
+    /// to be the stack's.
     #[error("the port {port} is taken on this machine: choose another one, or see who has it (ss -tanp sport = :{0})", port.port())]
     PortInUse {
         /// The port, with the first of the addresses for which it is taken.
@@ -198,8 +199,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// True if the same request would succeed with more privileges: callers may fall back to the in-memory
-    /// device, and tests count as skipped.
+    /// True if the same request would succeed with more privileges: callers may fall back to the
+    /// in-memory device, and tests count as skipped.
     #[must_use]
     pub const fn is_lack_of_rights(&self) -> bool {
         matches!(

@@ -17,8 +17,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::coop::{consume_budget, poll_proceed};
 
-/// The SYNs of a listener, nothing of which is answered before the program decides: see [`TcpListener::incoming`]. Dropping it stops
-/// listening, and refuses what is held.
+/// The SYNs of a listener, nothing of which is answered before the program decides: see
+/// [`TcpListener::incoming`]. Dropping it stops listening, and refuses what is held.
 #[derive(Debug)]
 pub struct Incoming {
     listener: TcpListener,
@@ -29,7 +29,8 @@ impl Incoming {
         Self { listener }
     }
 
-    /// The listener. Connections that were established before the listener held SYNs wait in its [`accept`](TcpListener::accept).
+    /// The listener. Connections that were established before the listener held SYNs wait in its
+    /// [`accept`](TcpListener::accept).
     #[must_use]
     pub const fn listener(&self) -> &TcpListener {
         &self.listener
@@ -68,10 +69,12 @@ impl Incoming {
     }
 }
 
-/// A client that waits for the answer to its SYN. It repeats the SYN meanwhile, and each repetition is absorbed.
+/// A client that waits for the answer to its SYN. It repeats the SYN meanwhile, and each repetition
+/// is absorbed.
 ///
 /// Dropping it refuses the client with an RST. It is held for at most
-/// [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout) (60 s); then it is refused as well.
+/// [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout) (60 s); then it is
+/// refused as well.
 #[derive(Debug)]
 pub struct HeldSyn {
     shard: Arc<Anchor>,
@@ -92,7 +95,8 @@ impl HeldSyn {
         Self { shard, id, syn, news, linger }
     }
 
-    /// What the client asks for: addresses, DSCP, hop limit, options. Anybody may have forged it, until the connection is accepted.
+    /// What the client asks for: addresses, DSCP, hop limit, options. Anybody may have forged it,
+    /// until the connection is accepted.
     #[must_use]
     pub const fn syn(&self) -> &IncomingSyn {
         &self.syn
@@ -110,7 +114,8 @@ impl HeldSyn {
         self.syn.remote
     }
 
-    /// The runtime that drives the client's shard, where [tasks that serve the connection](TcpStream::runtime) run best.
+    /// The runtime that drives the client's shard, where [tasks that serve the
+    /// connection](TcpStream::runtime) run best.
     #[must_use]
     pub fn runtime(&self) -> &Handle {
         self.shard.runtime()
@@ -129,9 +134,10 @@ impl HeldSyn {
         .await
     }
 
-    /// Waits until the client cannot be answered any more, and tells why: `ConnectionReset` if it has sent an RST, or begun anew;
-    /// `TimedOut` if it has been held for too long; `OutOfMemory`; `ConnectionAborted` if the listener is gone;
-    /// `NetworkDown` if the device is. A client that just goes away says nothing.
+    /// Waits until the client cannot be answered any more, and tells why: `ConnectionReset` if it
+    /// has sent an RST, or begun anew; `TimedOut` if it has been held for too long; `OutOfMemory`;
+    /// `ConnectionAborted` if the listener is gone; `NetworkDown` if the device is. A client that
+    /// just goes away says nothing.
     pub async fn cancelled(&self) -> io::Error {
         loop {
             let mut news = pin!(self.news.notified());
@@ -144,12 +150,15 @@ impl HeldSyn {
         }
     }
 
-    /// Answers the client, and waits until the connection is established. Dropping the future resets the client.
+    /// Answers the client, and waits until the connection is established. Dropping the future
+    /// resets the client.
     ///
     /// # Errors
-    /// `NotConnected` if the client could not be answered any more; `TimedOut` if it does not acknowledge the answer,
-    /// `ConnectionReset` if it does not want the connection any more; `QuotaExceeded` if there are too many connections, or no memory: the client's
-    /// next SYN is another request then. `ConnectionAborted` if the listener is gone; `NetworkDown` if the device is.
+    /// `NotConnected` if the client could not be answered any more; `TimedOut` if it does not
+    /// acknowledge the answer, `ConnectionReset` if it does not want the connection any more;
+    /// `QuotaExceeded` if there are too many connections, or no memory: the client's next SYN is
+    /// another request then. `ConnectionAborted` if the listener is gone; `NetworkDown` if the
+    /// device is.
     pub async fn accept(self) -> io::Result<TcpStream> {
         self.shard.act(|state, now, _| {
             state.check_device()?;
@@ -172,9 +181,10 @@ impl HeldSyn {
         }
     }
 
-    /// Answers the client at once, as a listener does that holds nothing, and forgets it: it has no place any more, and if there are many of
-    /// its kind its SYN-ACK is a cookie. If it completes the handshake, the connection comes from
-    /// [`accept`](TcpListener::accept) of [`Incoming::listener`]. For clients that must prove their address first.
+    /// Answers the client at once, as a listener does that holds nothing, and forgets it: it has no
+    /// place any more, and if there are many of its kind its SYN-ACK is a cookie. If it completes
+    /// the handshake, the connection comes from [`accept`](TcpListener::accept) of
+    /// [`Incoming::listener`]. For clients that must prove their address first.
     pub fn release(self) {
         self.shard.act(|state, now, _| state.release_syn(now, self.id));
     }

@@ -41,7 +41,8 @@ impl Deref for Info {
     }
 }
 
-/// What the three policies of a connection show of themselves; empty before the connection is established.
+/// What the three policies of a connection show of themselves; empty before the connection is
+/// established.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -73,8 +74,8 @@ impl SchedulerInfo {
     }
 }
 
-/// The variables of one policy, in its own order. `Display` shows them with their units in one line; serialized,
-/// they are a map from name to value.
+/// The variables of one policy, in its own order. `Display` shows them with their units in one
+/// line; serialized, they are a map from name to value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MetricList(Vec<Metric>);
 

@@ -1,4 +1,5 @@
-//! Maps the core's errors to `std::io::Error`, with the kinds that the kernel's sockets would return.
+//! Maps the core's errors to `std::io::Error`, with the kinds that the kernel's sockets would
+//! return.
 
 use ackline_tcp_core::error::{
     AcceptError, ConnError, ConnectError, ListenError, PacketError, StreamError, UdpError,

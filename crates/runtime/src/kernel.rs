@@ -1,5 +1,5 @@
-//! The kernel's own TCP: its view of a connection (`TCP_INFO`, tcp(7)) and its pacing. For comparison with
-//! ackline.
+//! The kernel's own TCP: its view of a connection (`TCP_INFO`, tcp(7)) and its pacing. For
+//! comparison with ackline.
 
 use crate::sys::socket;
 use ackline_tcp_core::{Rate, State};
@@ -11,11 +11,11 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KernelTcpInfo {
-    /// The state; `None` if RFC 9293 has no name for the number. A connection in TIME-WAIT no longer has a
-    /// socket; its former socket reports closed.
+    /// The state; `None` if RFC 9293 has no name for the number. A connection in TIME-WAIT no
+    /// longer has a socket; its former socket reports closed.
     pub state: Option<State>,
-    /// Negotiated options as bits: 1 timestamps, 2 SACK, 4 window scale, 8 ECN, 16 ECN-capable data was
-    /// received.
+    /// Negotiated options as bits: 1 timestamps, 2 SACK, 4 window scale, 8 ECN, 16 ECN-capable data
+    /// was received.
     pub options: u8,
     /// Sender maximum segment size in payload bytes.
     pub snd_mss: u32,
@@ -23,7 +23,8 @@ pub struct KernelTcpInfo {
     pub pmtu: u32,
     /// Largest payload that the kernel accepts in a segment, less the options on every segment.
     pub advmss: u32,
-    /// Phase of loss handling: `open`, `disorder`, `cwr`, `recovery`, `loss`; empty if the number has no name.
+    /// Phase of loss handling: `open`, `disorder`, `cwr`, `recovery`, `loss`; empty if the number
+    /// has no name.
     pub ca_state: &'static str,
     /// Retransmission timeout.
     pub rto: Duration,
@@ -51,7 +52,8 @@ pub struct KernelTcpInfo {
     pub snd_cwnd: u32,
     /// Segments retransmitted.
     pub total_retrans: u32,
-    /// Sequence numbers acknowledged: bytes, and one for a SYN. Zero, as all that follows, if the kernel is too old to say.
+    /// Sequence numbers acknowledged: bytes, and one for a SYN. Zero, as all that follows, if the
+    /// kernel is too old to say.
     pub bytes_acked: u64,
     /// Payload bytes received in order.
     pub bytes_received: u64,
@@ -103,8 +105,8 @@ impl KernelTcpInfo {
         Ok(Self::parse(raw.get(..length).unwrap_or(&[])))
     }
 
-    /// Offsets are those of `struct tcp_info` in the kernel's `linux/tcp.h`, which only ever grows at the
-    /// end.
+    /// Offsets are those of `struct tcp_info` in the kernel's `linux/tcp.h`, which only ever grows
+    /// at the end.
     fn parse(raw: &[u8]) -> Self {
         fn field<const N: usize>(raw: &[u8], at: usize) -> [u8; N] {
             raw.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
@@ -177,7 +179,8 @@ const fn state(number: u8) -> Option<State> {
     })
 }
 
-/// Makes the kernel's TCP pace `socket` at no more than `rate` of payload (`SO_MAX_PACING_RATE`, socket(7)).
+/// Makes the kernel's TCP pace `socket` at no more than `rate` of payload (`SO_MAX_PACING_RATE`,
+/// socket(7)).
 ///
 /// # Errors
 /// If `socket` is not a socket.
@@ -185,8 +188,9 @@ pub fn set_max_pacing_rate(socket: impl AsFd, rate: Rate) -> io::Result<()> {
     Ok(socket::set_max_pacing_rate(socket, rate.bytes_per_second())?)
 }
 
-/// Sets the MSS that the kernel's TCP announces on `socket`, and the largest one with which it sends, in bytes with options
-/// (`TCP_MAXSEG`, tcp(7)); before the connection is opened, or on a listener.
+/// Sets the MSS that the kernel's TCP announces on `socket`, and the largest one with which it
+/// sends, in bytes with options (`TCP_MAXSEG`, tcp(7)); before the connection is opened, or on a
+/// listener.
 ///
 /// # Errors
 /// If the kernel does not take it (Linux: 88 to 32,767), or `socket` is not a TCP socket.
@@ -235,7 +239,8 @@ mod tests {
         KernelTcpInfo::of(&socket).expect_err("UDP has no TCP_INFO");
     }
 
-    /// 3 MB at 10 MB a second; the kernel does not pace the first ten segments, of 64 KiB each here.
+    /// 3 MB at 10 MB a second; the kernel does not pace the first ten segments, of 64 KiB each
+    /// here.
     #[test]
     fn the_kernel_paces_as_told() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");

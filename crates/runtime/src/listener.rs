@@ -15,9 +15,11 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::sync::Notify;
 use tokio::task::coop::{consume_budget, poll_proceed};
 
-/// A listener of a [`Stack`]. Dropping it stops listening and resets the connections that nobody accepted.
+/// A listener of a [`Stack`]. Dropping it stops listening and resets the connections that nobody
+/// accepted.
 ///
-/// Its methods are those of [`tokio::net::TcpListener`], and more; [what differs](crate#parity-with-tokionet).
+/// Its methods are those of [`tokio::net::TcpListener`], and more; [what
+/// differs](crate#parity-with-tokionet).
 #[derive(Debug)]
 pub struct TcpListener {
     parts: Parts,
@@ -92,9 +94,9 @@ impl TcpListener {
         self
     }
 
-    /// Listens on the first of the addresses that is free, with the stack's default settings. An unspecified
-    /// address means all of the stack's addresses; port 0 picks a free port. Names are resolved by the
-    /// system's resolver.
+    /// Listens on the first of the addresses that is free, with the stack's default settings. An
+    /// unspecified address means all of the stack's addresses; port 0 picks a free port. Names are
+    /// resolved by the system's resolver.
     ///
     /// # Errors
     /// As [`Stack::listen`], for the last address.
@@ -115,8 +117,8 @@ impl TcpListener {
         self.on
     }
 
-    /// The local address as a socket reports it: the unspecified address if it listens on all, and port 0 for
-    /// every port.
+    /// The local address as a socket reports it: the unspecified address if it listens on all, and
+    /// port 0 for every port.
     ///
     /// # Errors
     /// None.
@@ -146,13 +148,14 @@ impl TcpListener {
         self.parts.settings(|accept, _| Arc::make_mut(&mut accept.conn).ttl = Some(ttl))
     }
 
-    /// Waits for the next established connection, or one that [fast open](crate::TcpSocket::set_fast_open) accepts with its
-    /// SYN; returns it with the peer's address. If the listener accepts any address, the stream's
+    /// Waits for the next established connection, or one that [fast
+    /// open](crate::TcpSocket::set_fast_open) accepts with its SYN; returns it with the peer's
+    /// address. If the listener accepts any address, the stream's
     /// [`local_addr`](TcpStream::local_addr) is the destination that the peer asked for.
     ///
     /// A connection that is not accepted yet counts against the
-    /// [backlog](ackline_tcp_core::AcceptConfig::backlog). While the backlog is full, new SYNs are dropped,
-    /// and clients retry; no established connection is reset.
+    /// [backlog](ackline_tcp_core::AcceptConfig::backlog). While the backlog is full, new SYNs are
+    /// dropped, and clients retry; no established connection is reset.
     ///
     /// Several tasks may wait at once. Dropping the future loses no connection.
     ///
@@ -194,13 +197,14 @@ impl TcpListener {
         Poll::Ready(outcome)
     }
 
-    /// Holds the SYNs that come from now on: nothing is answered before the program has decided. A client repeats its SYN meanwhile, and
-    /// learns from the answer what it is to learn: that the far side has accepted, too, or that it has not. The program accepts each SYN, or
-    /// [refuses](crate::Refusal) it with an RST, an ICMP error or silence. Connections that were established before wait in
-    /// [`accept`](Self::accept) of [`Incoming::listener`].
+    /// Holds the SYNs that come from now on: nothing is answered before the program has decided. A
+    /// client repeats its SYN meanwhile, and learns from the answer what it is to learn: that the
+    /// far side has accepted, too, or that it has not. The program accepts each SYN, or
+    /// [refuses](crate::Refusal) it with an RST, an ICMP error or silence. Connections that were
+    /// established before wait in [`accept`](Self::accept) of [`Incoming::listener`].
     ///
-    /// Without this, a client is connected before the program has heard of it, and if the far side refuses, all that is left
-    /// is an RST. This proxy accepts when the upstream has connected:
+    /// Without this, a client is connected before the program has heard of it, and if the far side
+    /// refuses, all that is left is an RST. This proxy accepts when the upstream has connected:
     ///
     /// ```no_run
     /// # async fn example(stack: &ackline_runtime::Stack) -> std::io::Result<()> {
@@ -226,11 +230,14 @@ impl TcpListener {
     /// # }
     /// ```
     ///
-    /// How many are held is bounded: [`AcceptConfig::max_held_syns`](ackline_tcp_core::AcceptConfig::max_held_syns) for this listener,
-    /// [`max_held_syns`](ackline_tcp_core::EndpointConfig::max_held_syns) and
-    /// [`held_syns_per_source`](ackline_tcp_core::EndpointConfig::held_syns_per_source) for the stack; and for how long:
-    /// [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout). Such a listener does without fast open, and without
-    /// SYN cookies but for clients that it [releases](crate::HeldSyn::release).
+    /// How many are held is bounded:
+    /// [`AcceptConfig::max_held_syns`](ackline_tcp_core::AcceptConfig::max_held_syns) for this
+    /// listener, [`max_held_syns`](ackline_tcp_core::EndpointConfig::max_held_syns) and
+    /// [`held_syns_per_source`](ackline_tcp_core::EndpointConfig::held_syns_per_source) for the
+    /// stack; and for how long:
+    /// [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout). Such a listener
+    /// does without fast open, and without SYN cookies but for clients that it
+    /// [releases](crate::HeldSyn::release).
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone, `NotConnected` once the stack shuts down.
@@ -270,7 +277,8 @@ impl TcpListener {
         Ok(next)
     }
 
-    /// Accepts the connection in the core, too, which frees its place in the backlog. `None` if it is gone.
+    /// Accepts the connection in the core, too, which frees its place in the backlog. `None` if it
+    /// is gone.
     fn take(&self, (shard, id): (usize, ConnId)) -> Option<(TcpStream, SocketAddr)> {
         let shard = self.parts.shard(shard)?;
         let stream = TcpStream::new(shard.clone(), id).ok()?;
@@ -282,8 +290,8 @@ impl TcpListener {
     }
 }
 
-/// The connections of a listener as a [`Stream`](futures_core::Stream). An error (the device is gone, the
-/// stack shuts down) is the last item.
+/// The connections of a listener as a [`Stream`](futures_core::Stream). An error (the device is
+/// gone, the stack shuts down) is the last item.
 #[cfg(feature = "stream")]
 #[cfg_attr(docsrs, doc(cfg(feature = "stream")))]
 #[derive(Debug)]

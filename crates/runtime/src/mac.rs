@@ -19,7 +19,8 @@ impl MacAddress {
         first & 1 == 0 && !matches!((first, rest), (0, [0, 0, 0, 0, 0]))
     }
 
-    /// The Ethernet group for an IP multicast address: RFC 1112, section 6.4, and RFC 2464, section 7.
+    /// The Ethernet group for an IP multicast address: RFC 1112, section 6.4, and RFC 2464, section
+    /// 7.
     #[must_use]
     pub const fn multicast(group: IpAddr) -> Self {
         match group {

@@ -1,9 +1,10 @@
-//! The memory budget of a stack that sets none: a share of the machine's memory, or of its container's.
+//! The memory budget of a stack that sets none: a share of the machine's memory, or of its
+//! container's.
 
 use std::fs;
 
-/// The budget is one part of this many: 12.5 %. Linux gives all its TCP sockets together 9.4 % at most (`tcp_init_mem`),
-/// without their structs.
+/// The budget is one part of this many: 12.5 %. Linux gives all its TCP sockets together 9.4 % at
+/// most (`tcp_init_mem`), without their structs.
 const SHARE: u64 = 8;
 
 /// The smallest budget, in bytes.
@@ -12,8 +13,8 @@ const LEAST: u64 = 64 << 20;
 /// The limits of a container: those of cgroups of version 2 and 1.
 const LIMITS: [&str; 2] = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
 
-/// [`EndpointConfig::max_memory`](ackline_tcp_core::EndpointConfig::max_memory) for this machine, in bytes; `None` if it
-/// does not say how much memory it has.
+/// [`EndpointConfig::max_memory`](ackline_tcp_core::EndpointConfig::max_memory) for this machine,
+/// in bytes; `None` if it does not say how much memory it has.
 pub(crate) fn budget() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok()?;
     let limits = LIMITS.map(|path| fs::read_to_string(path).unwrap_or_default());

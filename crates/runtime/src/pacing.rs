@@ -1,9 +1,9 @@
 //! How the driver waits for departures held back by pacing or a shaper.
 //!
 //! A sleeping driver leaves all waiting to its [timer], whose wake-ups come some tens of
-//! microseconds late (on Linux; milliseconds elsewhere). It sets the timer earlier by the time it takes to
-//! make a packet, which it measures. A spinning driver sleeps until shortly before the departure and then
-//! stays awake. It also measures how early it must wake:
+//! microseconds late (on Linux; milliseconds elsewhere). It sets the timer earlier by the time it
+//! takes to make a packet, which it measures. A spinning driver sleeps until shortly before the
+//! departure and then stays awake. It also measures how early it must wake:
 //!
 //! ```text
 //!   sleeps             yields to other tasks, again and again     holds on    prepares     departs
@@ -14,18 +14,18 @@
 //!                                                                        make a packet
 //! ```
 //!
-//! While it yields, other tasks of the runtime run and packets are received as usual. While it holds on,
-//! nothing else runs on its thread: at most 20 µs per departure, and without the stack's lock. Then
-//! it makes the packet as if its time had come, and holds it back until then: for at most 3 µs,
-//! under the lock.
+//! While it yields, other tasks of the runtime run and packets are received as usual. While it
+//! holds on, nothing else runs on its thread: at most 20 µs per departure, and without the stack's
+//! lock. Then it makes the packet as if its time had come, and holds it back until then: for at
+//! most 3 µs, under the lock.
 
 use crate::timer;
 use ackline_tcp_core::{Duration, Instant};
 use std::pin::pin;
 use std::task::Context;
 
-/// If the driver sleeps, segments whose departures are closer than this leave together: it cannot wake up
-/// much more often.
+/// If the driver sleeps, segments whose departures are closer than this leave together: it cannot
+/// wake up much more often.
 const SLEEPING_TICK: Duration = timer::RESOLUTION;
 
 /// The same for a spinning driver: a few times the cost of sending one packet.
@@ -41,22 +41,24 @@ const PREPARE_LIMIT: Duration = Duration::from_micros(3);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pacing {
-    /// Sleep until the [timer](crate::timer::Timer) expires. Departures are some tens of microseconds late on
-    /// Linux, a millisecond or two elsewhere, and each costs a wake-up.
+    /// Sleep until the [timer](crate::timer::Timer) expires. Departures are some tens of
+    /// microseconds late on Linux, a millisecond or two elsewhere, and each costs a wake-up.
     #[default]
     Timer,
-    /// Sleep until shortly before the departure, then poll the clock between other tasks of the runtime.
-    /// Departures are late by less than a microsecond, as long as the machine has a processor for this
-    /// thread. It costs processor time: see [`Stats::awake`](crate::stats::Stats::awake).
+    /// Sleep until shortly before the departure, then poll the clock between other tasks of the
+    /// runtime. Departures are late by less than a microsecond, as long as the machine has a
+    /// processor for this thread. It costs processor time: see
+    /// [`Stats::awake`](crate::stats::Stats::awake).
     Spin {
-        /// Maximum time before a departure at which it wakes. Within this limit it wakes as early as all but
-        /// the latest of 256 wake-ups have needed.
+        /// Maximum time before a departure at which it wakes. Within this limit it wakes as early
+        /// as all but the latest of 256 wake-ups have needed.
         longest: std::time::Duration,
     },
 }
 
 impl Pacing {
-    /// [`Spin`](Self::Spin), for each departure at most four times what the timer resolves: 200 µs on Linux, 4 ms elsewhere.
+    /// [`Spin`](Self::Spin), for each departure at most four times what the timer resolves: 200 µs
+    /// on Linux, 4 ms elsewhere.
     #[must_use]
     pub const fn spin() -> Self {
         Self::Spin { longest: std::time::Duration::from_nanos(4 * timer::RESOLUTION.as_nanos()) }
@@ -150,7 +152,8 @@ impl Waiter {
     }
 }
 
-/// Reschedules the task to run after other tasks, and after the tokio runtime has polled I/O and timers.
+/// Reschedules the task to run after other tasks, and after the tokio runtime has polled I/O and
+/// timers.
 pub fn let_others_run(cx: &mut Context<'_>) {
     // A waker alone would run before the runtime polls.
     let again = pin!(tokio::task::yield_now()).poll(cx);
@@ -159,9 +162,9 @@ pub fn let_others_run(cx: &mut Context<'_>) {
 
 /// A bound that holds for all but one of [`Bound::SELDOM`] measured times, capped by its own limit.
 ///
-/// A time above it raises it by an eighth; one below lowers it by less, such that both balance when one of
-/// `SELDOM` is above. So one number tracks the quantile, and a single outlier, however long, moves it no more
-/// than any other time.
+/// A time above it raises it by an eighth; one below lowers it by less, such that both balance when
+/// one of `SELDOM` is above. So one number tracks the quantile, and a single outlier, however long,
+/// moves it no more than any other time.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     picos: u64,

@@ -1,4 +1,5 @@
-//! IP packets other than TCP and UDP: pings for any address, and protocols that the stack does not know.
+//! IP packets other than TCP and UDP: pings for any address, and protocols that the stack does not
+//! know.
 
 use crate::io_error;
 use crate::stack::shard::Anchor;
@@ -9,8 +10,9 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::Notify;
 use tokio::task::coop::{consume_budget, poll_proceed};
 
-/// The packets of a [`Stack`](crate::Stack) that it does not use itself: see [`packets`](crate::Stack::packets). Dropping it drops what waits,
-/// and such packets are refused again.
+/// The packets of a [`Stack`](crate::Stack) that it does not use itself: see
+/// [`packets`](crate::Stack::packets). Dropping it drops what waits, and such packets are refused
+/// again.
 #[derive(Debug)]
 pub struct Packets {
     shard: Arc<Anchor>,
@@ -23,11 +25,12 @@ impl Packets {
         Self { shard, arrivals }
     }
 
-    /// Waits for the next packet, which begins with its IP header. Several tasks may wait at once; dropping the future loses
-    /// no packet.
+    /// Waits for the next packet, which begins with its IP header. Several tasks may wait at once;
+    /// dropping the future loses no packet.
     ///
     /// # Errors
-    /// `NetworkDown` if the device is gone and no packet is left; `NotConnected` once the stack shuts down.
+    /// `NetworkDown` if the device is gone and no packet is left; `NotConnected` once the stack
+    /// shuts down.
     pub async fn recv(&self) -> io::Result<Box<[u8]>> {
         consume_budget().await;
         loop {
@@ -64,13 +67,15 @@ impl Packets {
         Poll::Ready(outcome)
     }
 
-    /// Sends a packet, which begins with its IP header: any protocol but TCP and UDP. Its source must be an address that the stack answers for;
-    /// header and checksums must be right. It passes the egress scheduler, and is not fragmented.
+    /// Sends a packet, which begins with its IP header: any protocol but TCP and UDP. Its source
+    /// must be an address that the stack answers for; header and checksums must be right. It passes
+    /// the egress scheduler, and is not fragmented.
     ///
     /// # Errors
-    /// `InvalidInput` if it is malformed, TCP, UDP, or longer than the device carries, or its destination is no host's;
-    /// `AddrNotAvailable` if the stack does not have its source; `WouldBlock` if too many wait for the device; `OutOfMemory`;
-    /// `NetworkDown` if the device is gone.
+    /// `InvalidInput` if it is malformed, TCP, UDP, or longer than the device carries, or its
+    /// destination is no host's; `AddrNotAvailable` if the stack does not have its source;
+    /// `WouldBlock` if too many wait for the device; `OutOfMemory`; `NetworkDown` if the device is
+    /// gone.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         self.shard.act(|state, now, _| {
             state.check_device()?;

@@ -18,8 +18,8 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Gives it to the calling thread. Threads and processes that this one starts from then on have the usual priority, or the same
-    /// if that is lower.
+    /// Gives it to the calling thread. Threads and processes that this one starts from then on have
+    /// the usual priority, or the same if that is lower.
     ///
     /// # Errors
     /// [`Error::PriorityForbidden`] without the right to it.
@@ -36,8 +36,9 @@ impl Priority {
         })
     }
 
-    /// For how long of each second the kernel may stop a thread of this priority that never sleeps, so that others run: a real-time
-    /// thread by sched_rt_runtime_us of sched(7). `None`: it does not.
+    /// For how long of each second the kernel may stop a thread of this priority that never sleeps,
+    /// so that others run: a real-time thread by sched_rt_runtime_us of sched(7). `None`: it does
+    /// not.
     #[must_use]
     pub fn throttled(self) -> Option<Duration> {
         let Self::Fifo(_) = self else { return None };
@@ -90,7 +91,8 @@ mod tests {
         assert_eq!(Priority::Nice(-20).throttled(), None);
     }
 
-    /// `policy`, `priority` and `nice` of the calling thread, by proc(5): fields 41, 40 (RT) and 19 of `stat`.
+    /// `policy`, `priority` and `nice` of the calling thread, by proc(5): fields 41, 40 (RT) and 19
+    /// of `stat`.
     fn of_this_thread() -> [String; 3] {
         let stat = fs::read_to_string("/proc/thread-self/stat").expect("proc is there");
         let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();

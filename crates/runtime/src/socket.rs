@@ -11,9 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A socket of a [`Stack`] that has not connected or listened yet: set options and addresses, then
-/// [`connect`](Self::connect) or [`listen`](Self::listen). It starts with the stack's default settings.
+/// [`connect`](Self::connect) or [`listen`](Self::listen). It starts with the stack's default
+/// settings.
 ///
-/// Its methods are those of [`tokio::net::TcpSocket`], and more; [what differs](crate#parity-with-tokionet).
+/// Its methods are those of [`tokio::net::TcpSocket`], and more; [what
+/// differs](crate#parity-with-tokionet).
 ///
 /// ```no_run
 /// # async fn example(stack: &ackline_runtime::Stack) -> std::io::Result<()> {
@@ -153,8 +155,8 @@ impl TcpSocket {
         Ok(self.setup().conn.send_buffer)
     }
 
-    /// Sets the limit of the send buffer in bytes, from 2,048 to 2^30. As in the kernel, a size that is set does not
-    /// follow the congestion window.
+    /// Sets the limit of the send buffer in bytes, from 2,048 to 2^30. As in the kernel, a size
+    /// that is set does not follow the congestion window.
     ///
     /// # Errors
     /// None.
@@ -190,8 +192,8 @@ impl TcpSocket {
         Ok(self.setup().conn.recv_buffer)
     }
 
-    /// Sets the limit of the receive buffer in bytes, from 2,048 to 2^30. As in the kernel, a size that is
-    /// set is not auto-tuned: the whole buffer is offered as window from the start.
+    /// Sets the limit of the receive buffer in bytes, from 2,048 to 2^30. As in the kernel, a size
+    /// that is set is not auto-tuned: the whole buffer is offered as window from the start.
     ///
     /// # Errors
     /// None.
@@ -299,8 +301,8 @@ impl TcpSocket {
         if on { Ok(()) } else { Err(io::Error::new(ErrorKind::Unsupported, "addresses are always reused")) }
     }
 
-    /// Sets the local address. It is only taken when the socket connects or listens; port 0 is resolved then,
-    /// too.
+    /// Sets the local address. It is only taken when the socket connects or listens; port 0 is
+    /// resolved then, too.
     ///
     /// # Errors
     /// `InvalidInput` if the socket is already bound, or for an address of the other IP version;
@@ -344,9 +346,10 @@ impl TcpSocket {
         Ok(self.setup().conn.fast_open)
     }
 
-    /// Sets what is done with TCP Fast Open (RFC 7413): `Client` for [`connect_with_data`](Self::connect_with_data),
-    /// `Server` for [`listen`](Self::listen), which then accepts connections whose handshake is not complete, with the data
-    /// of their SYN. `TCP_FASTOPEN_CONNECT` and `TCP_FASTOPEN`.
+    /// Sets what is done with TCP Fast Open (RFC 7413): `Client` for
+    /// [`connect_with_data`](Self::connect_with_data), `Server` for [`listen`](Self::listen), which
+    /// then accepts connections whose handshake is not complete, with the data of their SYN.
+    /// `TCP_FASTOPEN_CONNECT` and `TCP_FASTOPEN`.
     ///
     /// # Errors
     /// None.

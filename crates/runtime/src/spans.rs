@@ -9,8 +9,9 @@
 //! ```
 //!
 //! The span is called `connection`, and has the level INFO and the fields `id` (the index of its
-//! [`ConnId`], used again after its end), `local`, `remote` and `role` (`active` or `passive`). It has no parent,
-//! because packets of any connection are handled in the task that happens to run the stack. Its events:
+//! [`ConnId`], used again after its end), `local`, `remote` and `role` (`active` or `passive`). It
+//! has no parent, because packets of any connection are handled in the task that happens to run the
+//! stack. Its events:
 //!
 //! | event | level | fields |
 //! |---|---|---|
@@ -19,8 +20,8 @@
 //! | `timeout` | DEBUG | `expiries` in a row, `rto_ms`: the next one |
 //! | `closed` | INFO | `error`, unless it was closed in order |
 //!
-//! The target of all is `ackline`. A segment that nothing happens to costs a comparison; [`trace`] of `ackline-observe`
-//! has every segment.
+//! The target of all is `ackline`. A segment that nothing happens to costs a comparison; [`trace`]
+//! of `ackline-observe` has every segment.
 //!
 //! [`trace`]: https://docs.rs/ackline-observe/latest/ackline_observe/trace
 

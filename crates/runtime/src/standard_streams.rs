@@ -3,8 +3,8 @@
 use crate::sys::standard_output;
 use std::io;
 
-/// Fails with EBADF if the process was started without standard output (`>&-`). Rust's runtime opens `/dev/null` in its place before
-/// `main`, so every write would seem to succeed.
+/// Fails with EBADF if the process was started without standard output (`>&-`). Rust's runtime
+/// opens `/dev/null` in its place before `main`, so every write would seem to succeed.
 ///
 /// # Errors
 /// See above.

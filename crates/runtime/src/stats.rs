@@ -36,14 +36,15 @@ impl Distribution {
         self.histogram.len()
     }
 
-    /// The smallest time that at least a share of `quantile` (0 to 1) of all values does not exceed; zero
-    /// without values.
+    /// The smallest time that at least a share of `quantile` (0 to 1) of all values does not
+    /// exceed; zero without values.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Duration {
         Duration::from_nanos(self.histogram.value_at_quantile(quantile))
     }
 
-    /// Number of values of at most `limit`, to the precision of the distribution: what it does not distinguish from `limit` counts.
+    /// Number of values of at most `limit`, to the precision of the distribution: what it does not
+    /// distinguish from `limit` counts.
     #[must_use]
     pub fn at_most(&self, limit: Duration) -> u64 {
         self.histogram.count_between(0, limit.as_nanos())
@@ -92,20 +93,20 @@ impl serde::Serialize for Distribution {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Stats {
-    /// How long after its permitted instant each departure held back by pacing or a shaper began. Only counts
-    /// packets that were waited for, not those that left along with them.
+    /// How long after its permitted instant each departure held back by pacing or a shaper began.
+    /// Only counts packets that were waited for, not those that left along with them.
     pub departure_lateness: Distribution,
-    /// How long after its deadline each other wake-up (retransmission, delayed ACK, ...) was served,
-    /// including the rounding to the granularity.
+    /// How long after its deadline each other wake-up (retransmission, delayed ACK, ...) was
+    /// served, including the rounding to the granularity.
     pub timer_lateness: Distribution,
     /// Times between consecutive departures.
     pub departure_gaps: Distribution,
-    /// Times between consecutive departures of packets with data: the measure of pacing if one connection
-    /// sends. A super-packet counts once.
+    /// Times between consecutive departures of packets with data: the measure of pacing if one
+    /// connection sends. A super-packet counts once.
     pub data_gaps: Distribution,
     /// Time for which the driver waited for departures without sleeping
-    /// ([`Pacing::Spin`](crate::Pacing::Spin)): the processor time that spinning costs, less what other tasks
-    /// of the runtime used of it.
+    /// ([`Pacing::Spin`](crate::Pacing::Spin)): the processor time that spinning costs, less what
+    /// other tasks of the runtime used of it.
     pub awake: Duration,
     /// How long before a departure a spinning driver currently wakes; zero if it does not spin.
     pub wakes_early_by: Duration,
@@ -115,18 +116,19 @@ pub struct Stats {
     pub timer_expiries: u64,
     /// Packets that the device refused permanently; TCP sees them as lost.
     pub device_drops: u64,
-    /// Times that an application had to wait until the driver had run, because its connection had used up its share of
-    /// a [turn](crate::stack::Builder::turn).
+    /// Times that an application had to wait until the driver had run, because its connection had
+    /// used up its share of a [turn](crate::stack::Builder::turn).
     pub turn_waits: u64,
-    /// Times that packets began to [wait in the device](crate::stack::Builder::backlog_time), because the stack or its
-    /// applications did not keep up.
+    /// Times that packets began to [wait in the device](crate::stack::Builder::backlog_time),
+    /// because the stack or its applications did not keep up.
     pub device_backlogs: u64,
-    /// Received packets that represent several segments (GRO, or the TSO of a sender on this machine).
+    /// Received packets that represent several segments (GRO, or the TSO of a sender on this
+    /// machine).
     pub rx_super_packets: u64,
     /// Sent packets that the device segments (TSO).
     pub tx_super_packets: u64,
-    /// Packets that came to the queue of another [shard](crate::stack::Builder::shards) than their own, and were handed over. Zero with one
-    /// shard.
+    /// Packets that came to the queue of another [shard](crate::stack::Builder::shards) than their
+    /// own, and were handed over. Zero with one shard.
     pub handed_over: u64,
     /// Packets that shards have taken from others: as many, once all have been taken.
     pub taken_over: u64,
@@ -134,23 +136,28 @@ pub struct Stats {
     pub handover_drops: u64,
     /// Connections, in any state; without those in `half_open` and `time_wait`.
     pub connections: usize,
-    /// Connections of listeners whose SYN-ACK is not acknowledged yet, each a record of at most 128 bytes.
+    /// Connections of listeners whose SYN-ACK is not acknowledged yet, each a record of at most 128
+    /// bytes.
     pub half_open: usize,
-    /// SYNs that are held for the program's answer ([`TcpListener::incoming`](crate::TcpListener::incoming)).
+    /// SYNs that are held for the program's answer
+    /// ([`TcpListener::incoming`](crate::TcpListener::incoming)).
     pub held_syns: usize,
-    /// Of `connections`, those accepted with their SYN by fast open, whose SYN-ACK is not acknowledged yet.
+    /// Of `connections`, those accepted with their SYN by fast open, whose SYN-ACK is not
+    /// acknowledged yet.
     pub fast_open_pending: usize,
     /// Servers whose fast open cookie, or refusal of fast open, is remembered
     /// ([`max_fast_open_entries`](ackline_tcp_core::EndpointConfig::max_fast_open_entries)).
     pub fast_open_entries: usize,
-    /// Of `connections`, those that the application has dropped and that still have something to deliver, or wait
-    /// for the peer's FIN.
+    /// Of `connections`, those that the application has dropped and that still have something to
+    /// deliver, or wait for the peer's FIN.
     pub orphans: usize,
     /// Dropped connections in TIME-WAIT, each a record of 70 to 76 bytes.
     pub time_wait: usize,
     /// Bytes of memory held for connections, their buffers and records, and tables.
     pub memory: u64,
-    /// The budget for it, [`EndpointConfig::max_memory`](ackline_tcp_core::EndpointConfig::max_memory), of all shards together; `None`: no limit.
+    /// The budget for it,
+    /// [`EndpointConfig::max_memory`](ackline_tcp_core::EndpointConfig::max_memory), of all shards
+    /// together; `None`: no limit.
     pub max_memory: Option<u64>,
     /// Memory is [under pressure](ackline_tcp_core::EndpointConfig::memory_pressure).
     pub memory_pressure: bool,

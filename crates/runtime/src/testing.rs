@@ -12,12 +12,13 @@ use std::process::{Command, Stdio};
 /// Set in the process that [`isolated`] starts inside a user namespace.
 const INSIDE: &str = "ACKLINE_TEST_INSIDE_USER_NAMESPACE";
 
-/// Runs a test's `body` on a thread in a network namespace of its own, whose loopback interface is up.
+/// Runs a test's `body` on a thread in a network namespace of its own, whose loopback interface is
+/// up.
 ///
-/// `name` is the test's full name in the test harness (`module::function`). If the process may not create a
-/// namespace, the test is run again by itself in a child process inside a user namespace; if that is not
-/// allowed either, or if `body` returns an error that more privileges would avoid, one line on standard error
-/// says `SKIPPED: <name>: <why>` and the test counts as passed.
+/// `name` is the test's full name in the test harness (`module::function`). If the process may not
+/// create a namespace, the test is run again by itself in a child process inside a user namespace;
+/// if that is not allowed either, or if `body` returns an error that more privileges would avoid,
+/// one line on standard error says `SKIPPED: <name>: <why>` and the test counts as passed.
 ///
 /// # Panics
 /// If `body` panics or returns another error.
@@ -43,8 +44,8 @@ pub fn isolated(name: &str, body: impl FnOnce() -> Result<(), Error> + Send) {
     }
 }
 
-/// Makes a kernel TCP socket deaf, or undoes that: while deaf, it drops its peer's segments, except those
-/// with RST. It still sends.
+/// Makes a kernel TCP socket deaf, or undoes that: while deaf, it drops its peer's segments, except
+/// those with RST. It still sends.
 ///
 /// # Errors
 /// If `socket` does not accept a filter.
@@ -76,7 +77,8 @@ enum Outcome {
     Failed(Error),
 }
 
-/// Whether all of these programs are on the `PATH`. If some are missing, reports that the test `name` could not run.
+/// Whether all of these programs are on the `PATH`. If some are missing, reports that the test
+/// `name` could not run.
 ///
 /// A test that runs a program which a minimal Linux system lacks asks this first.
 #[must_use = "without the programs the test must return"]
@@ -97,13 +99,15 @@ fn is_on(path: &OsStr, program: &str) -> bool {
     })
 }
 
-/// Reports that a test could not run, even if the test harness captures the output of passing tests.
+/// Reports that a test could not run, even if the test harness captures the output of passing
+/// tests.
 pub fn skip(name: &str, why: &dyn std::fmt::Display) {
     say(&format!("SKIPPED: {name}: {why}"));
 }
 
 fn say(line: &str) {
-    // Not `eprintln!`, which the harness captures. If standard error is closed, there is no one to tell.
+    // Not `eprintln!`, which the harness captures. If standard error is closed, there is no one to
+    // tell.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 

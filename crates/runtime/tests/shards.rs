@@ -145,7 +145,8 @@ async fn connects(stack: &Stack, number: u32) -> BTreeMap<String, usize> {
     reasons
 }
 
-/// Connects through two shards; returns how many of the packets were handed over, and how many there were.
+/// Connects through two shards; returns how many of the packets were handed over, and how many
+/// there were.
 async fn connects_over_tun(stack: &Stack) -> (u64, u64) {
     let failed = connects(stack, 10_000).await;
     let stats = stack.stats();
@@ -222,7 +223,8 @@ fn a_queue_that_hears_no_answers_finds_neighbours() {
             // The shards connect by turns. The first one's goes nowhere, so it asks nobody.
             let nowhere = stack.connect((Ipv4Addr::new(192, 0, 2, 1), PORT)).await.expect_err("no route");
             assert_eq!(nowhere.kind(), io::ErrorKind::HostUnreachable, "{nowhere}");
-            // Whichever queue looks first reports what the resolution says, and may have had to hand it over.
+            // Whichever queue looks first reports what the resolution says, and may have had to
+            // hand it over.
             let before = stack.stats().handed_over;
             assert!(before <= 1, "{before}");
             let mut stream = stack.connect(place).await.expect("connected");
@@ -246,7 +248,8 @@ fn kernel_sink() -> io::Result<SocketAddr> {
     })
 }
 
-/// Sends 100 kB over each of 16 connections, by turns on one shard and the other; returns how long that took.
+/// Sends 100 kB over each of 16 connections, by turns on one shard and the other; returns how long
+/// that took.
 async fn send(stack: &Stack) -> Duration {
     let place = kernel_sink().expect("a socket");
     let begun = timer::now();
@@ -411,7 +414,8 @@ fn a_backlog_is_the_listeners_whichever_shards_have_its_connections() {
             let listener = stack.listen_with(ListenOn::Port(PORT), accept).expect("free");
             let waiting = || stack.listeners()[0].1;
             for round in 0..4 {
-                // Those that find the backlog full when they acknowledge the SYN-ACK are connected as far as they know.
+                // Those that find the backlog full when they acknowledge the SYN-ACK are connected
+                // as far as they know.
                 let theirs = clients(4).await;
                 assert!(theirs.iter().all(Result::is_ok), "{round}: {theirs:?}");
                 until("four wait", || waiting() == 4).await;
@@ -428,7 +432,8 @@ fn a_backlog_is_the_listeners_whichever_shards_have_its_connections() {
     });
 }
 
-/// Half of the clients read nothing of what the stack writes to them, and the other half write what it does not read.
+/// Half of the clients read nothing of what the stack writes to them, and the other half write what
+/// it does not read.
 #[test]
 fn memory_is_the_hosts() {
     const BUDGET: u64 = 2 << 20;

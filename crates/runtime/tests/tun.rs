@@ -87,7 +87,8 @@ fn echo_reply_v4(packet: &[u8]) -> Option<Vec<u8>> {
     Some(reply)
 }
 
-/// Pings from the kernel's side through an ICMP "ping" socket; true if an answer came within two seconds.
+/// Pings from the kernel's side through an ICMP "ping" socket; true if an answer came within two
+/// seconds.
 fn ping(to: Ipv4Addr) -> io::Result<bool> {
     use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP))?;
@@ -345,7 +346,8 @@ impl TinyTcp {
     }
 }
 
-/// A kernel socket sends 256 KiB to a hand-made receiver; returns the largest super-packet that came.
+/// A kernel socket sends 256 KiB to a hand-made receiver; returns the largest super-packet that
+/// came.
 fn largest_from_the_kernel(v6: bool) -> Result<(usize, Option<NonZeroU16>, RxChecksum), Error> {
     let mut device = Tun::create(&config())?;
     let namespace = Namespace::of_thread()?;
@@ -444,7 +446,8 @@ fn the_interface_is_as_configured() {
         assert_eq!(device.interface().mtu, 9000);
         assert!(device.interface().up);
         assert_eq!((device.caps().mtu, device.caps().max_super_packet), (9000, 65_535));
-        // A socket can be bound only to an address that the kernel has, and connected only if a route leads.
+        // A socket can be bound only to an address that the kernel has, and connected only if a
+        // route leads.
         for address in [KERNEL4, KERNEL6] {
             let socket =
                 std::net::UdpSocket::bind((address, 0)).expect("the address is there, without delay");

@@ -30,7 +30,8 @@ fn open() -> Result<TunRs, Error> {
     TunRs::new(device, MTU).map_err(failed)
 }
 
-/// Runs `work` on a tokio runtime of this thread, for at most two minutes, if this process may have a TUN device.
+/// Runs `work` on a tokio runtime of this thread, for at most two minutes, if this process may have
+/// a TUN device.
 fn run(work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
     drop(Tun::create(&TunConfig::new())?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

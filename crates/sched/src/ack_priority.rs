@@ -1,9 +1,9 @@
-//! `ack-priority`: acknowledgments always leave before data (Kalampoukas, Varma and Ramakrishnan, 1997,
-//! section 4).
+//! `ack-priority`: acknowledgments always leave before data (Kalampoukas, Varma and Ramakrishnan,
+//! 1997, section 4).
 //!
-//! An upload never slows a download. But if an ACK takes as long on the uplink as the data it answers takes
-//! on the downlink, there is always an ACK waiting and data starves. [`kalampoukas`](crate::kalampoukas)
-//! bounds that.
+//! An upload never slows a download. But if an ACK takes as long on the uplink as the data it
+//! answers takes on the downlink, there is always an ACK waiting and data starves.
+//! [`kalampoukas`](crate::kalampoukas) bounds that.
 
 use crate::class::Class;
 use crate::entry;

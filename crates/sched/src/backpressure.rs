@@ -1,10 +1,10 @@
-//! `backpressure`: at most `b` data packets of each connection wait in the host; TCP holds back the rest
-//! (Kalampoukas, Varma and Ramakrishnan, 1997, section 5).
+//! `backpressure`: at most `b` data packets of each connection wait in the host; TCP holds back the
+//! rest (Kalampoukas, Varma and Ramakrishnan, 1997, section 5).
 //!
-//! The queue is first in, first out, but short: an ACK waits for `b` packets of each upload instead of its
-//! whole window. A larger `b` favours uploads at the expense of downloads. ACKs are never held back (step
-//! 12). The count includes the packet on the link: with `b = 1` the next one enters when that has left,
-//! behind the ACKs that arrived meanwhile (step 11).
+//! The queue is first in, first out, but short: an ACK waits for `b` packets of each upload instead
+//! of its whole window. A larger `b` favours uploads at the expense of downloads. ACKs are never
+//! held back (step 12). The count includes the packet on the link: with `b = 1` the next one enters
+//! when that has left, behind the ACKs that arrived meanwhile (step 11).
 
 use crate::entry;
 use crate::waiters::Waiters;

@@ -1,12 +1,13 @@
 //! A token bucket in whole numbers, which does not drift.
 //!
-//! Tokens are counted in units of 10^-9 bytes, so a nanosecond at a rate of r bytes per second adds exactly r
-//! of them. A packet may leave while the bucket is not in debt, and takes its whole length, going into debt
-//! if necessary: the debt is the time that the packet takes at the rate. With a burst of 0 that is a link of
-//! exactly this rate. An idle period saves up at most the burst, but never less than one unit below a
-//! nanosecond's worth, which is what a wake-up in whole nanoseconds is late. A driver that comes later than
-//! requested, with packets waiting, loses nothing either: [`TokenBucket::late`] returns what the lateness
-//! would have cost, beyond the burst.
+//! Tokens are counted in units of 10^-9 bytes, so a nanosecond at a rate of r bytes per second adds
+//! exactly r of them. A packet may leave while the bucket is not in debt, and takes its whole
+//! length, going into debt if necessary: the debt is the time that the packet takes at the rate.
+//! With a burst of 0 that is a link of exactly this rate. An idle period saves up at most the
+//! burst, but never less than one unit below a nanosecond's worth, which is what a wake-up in whole
+//! nanoseconds is late. A driver that comes later than requested, with packets waiting, loses
+//! nothing either: [`TokenBucket::late`] returns what the lateness would have cost, beyond the
+//! burst.
 //!
 //! ```text
 //!  burst ┼──╮         ╱────
@@ -54,8 +55,8 @@ impl TokenBucket {
     /// Tokens in [`UNIT`]s at `now`.
     fn level_at(&self, now: Instant) -> i128 {
         let rate = i128::from(self.rate.bytes_per_second());
-        // Less than one nanosecond's tokens is what `earliest` rounds up: they are kept beyond any burst, or
-        // each departure would lose them.
+        // Less than one nanosecond's tokens is what `earliest` rounds up: they are kept beyond any
+        // burst, or each departure would lose them.
         let full = (i128::from(self.burst) * UNIT).max(rate - 1);
         let earned = i128::from(now.since(self.at).as_nanos()).saturating_mul(rate);
         match self.level {
@@ -65,8 +66,8 @@ impl TokenBucket {
         }
     }
 
-    /// Packets waited until `now`, and the first could have left `by` earlier: adds what the bucket had no
-    /// room for in that time, and returns it in bytes.
+    /// Packets waited until `now`, and the first could have left `by` earlier: adds what the bucket
+    /// had no room for in that time, and returns it in bytes.
     pub fn late(&mut self, now: Instant, by: Duration) -> u64 {
         let level = self.level_at(now);
         let rate = i128::from(self.rate.bytes_per_second());
@@ -150,7 +151,8 @@ mod tests {
 
     #[test]
     fn hours_at_a_rate_that_no_nanosecond_divides_do_not_drift() {
-        // 7 bytes at 3 bytes per second take 2 1/3 s: in 10 hours, 15,428 gaps, and one departure at 0.
+        // 7 bytes at 3 bytes per second take 2 1/3 s: in 10 hours, 15,428 gaps, and one departure
+        // at 0.
         let mut bucket = TokenBucket::new(Rate::from_bytes_per_second(3), 0);
         let (count, next) = departures(&mut bucket, 7, 36_000);
         assert_eq!(count, 36_000 * 3 / 7 + 1);
@@ -189,8 +191,8 @@ mod tests {
         assert!(sent.abs_diff(exact) <= 6_000, "{sent} of {exact}");
     }
 
-    /// What leaves in 10 s at 100 kbyte/s by packets of 1000 bytes that are always waiting, for a driver that is late by `late` each
-    /// time, of which `given` is made up for.
+    /// What leaves in 10 s at 100 kbyte/s by packets of 1000 bytes that are always waiting, for a
+    /// driver that is late by `late` each time, of which `given` is made up for.
     fn sent_by_a_late_driver(late: Duration, given: Duration) -> u64 {
         let mut bucket = TokenBucket::new(Rate::from_bytes_per_second(100_000), 100);
         let (mut now, mut sent) = (Instant::ZERO, 0_u64);

@@ -1,5 +1,6 @@
-//! The two classes of packets, acknowledgments and data, of Kalampoukas, Varma and Ramakrishnan, "Improving
-//! TCP Throughput over Two-Way Asymmetric Links: Analysis and Solutions" (UCSC-CRL-97-20, 1997).
+//! The two classes of packets, acknowledgments and data, of Kalampoukas, Varma and Ramakrishnan,
+//! "Improving TCP Throughput over Two-Way Asymmetric Links: Analysis and Solutions"
+//! (UCSC-CRL-97-20, 1997).
 //!
 //! The steps of this family of schedulers are numbered throughout the crate:
 //!
@@ -28,15 +29,15 @@ impl Class {
     #[must_use]
     pub const fn of(class: SegmentClass) -> Self {
         match class {
-            // Step 1: ACK without payload, SYN, FIN or RST, including duplicates, SACKs and window updates:
-            // each only carries what the peer's sender waits for.
+            // Step 1: ACK without payload, SYN, FIN or RST, including duplicates, SACKs and window
+            // updates: each only carries what the peer's sender waits for.
             SegmentClass::PureAck => Self::Ack,
             // Steps 2 and 5: payload decides, even with an ACK; retransmissions keep their place.
             SegmentClass::Data | SegmentClass::Retransmit => Self::Data,
             // Step 3: small packets that open or end a connection do not wait behind data ...
             SegmentClass::Control(ControlKind::Syn | ControlKind::Rst) => Self::Ack,
-            // ... but a FIN must not overtake its data, and neither probes nor packets of other protocols are
-            // feedback.
+            // ... but a FIN must not overtake its data, and neither probes nor packets of other
+            // protocols are feedback.
             SegmentClass::Control(ControlKind::Fin | ControlKind::Probe | ControlKind::Other) => Self::Data,
         }
     }

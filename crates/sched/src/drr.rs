@@ -1,14 +1,16 @@
-//! `drr`: connections take turns of equal bytes (deficit round robin: Shreedhar and Varghese, "Efficient Fair Queuing
-//! Using Deficit Round Robin", SIGCOMM 1995), whatever the class of their packets.
+//! `drr`: connections take turns of equal bytes (deficit round robin: Shreedhar and Varghese,
+//! "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995), whatever the class of their
+//! packets.
 //!
-//! A modern reference: a download's ACKs wait for one quantum of each upload, not for its whole window. It
-//! has no classes, so a connection's ACKs still wait behind its own data, and with many uploads the ACKs of a
-//! download get little. Each connection's packets leave in order of arrival.
+//! A modern reference: a download's ACKs wait for one quantum of each upload, not for its whole
+//! window. It has no classes, so a connection's ACKs still wait behind its own data, and with many
+//! uploads the ACKs of a download get little. Each connection's packets leave in order of arrival.
 //!
-//! `flow-queue` adds the rule for new flows of RFC 8290, section 4.2: a connection without packets in the queue takes
-//! its next turn before all that have some, so a request or an ACK waits for no bulk data. After that turn it goes to
-//! the end of the others' line, even if it has sent everything, and counts as new again once it is found empty there.
-//! So nobody has two such turns while others wait for one.
+//! `flow-queue` adds the rule for new flows of RFC 8290, section 4.2: a connection without packets
+//! in the queue takes its next turn before all that have some, so a request or an ACK waits for no
+//! bulk data. After that turn it goes to the end of the others' line, even if it has sent
+//! everything, and counts as new again once it is found empty there. So nobody has two such turns
+//! while others wait for one.
 
 use crate::entry;
 use ackline_tcp_core::policy::builtin::Fifo;
@@ -105,8 +107,8 @@ fn sum(parts: impl Iterator<Item = Backlog>) -> Backlog {
 pub struct Drr {
     /// Bytes of a turn.
     quantum: u32,
-    /// Largest packet seen: with a smaller quantum a turn might send nothing, and a packet would take many
-    /// rounds.
+    /// Largest packet seen: with a smaller quantum a turn might send nothing, and a packet would
+    /// take many rounds.
     largest: u32,
     /// Flows, used and free; a free one keeps its memory for the next connection.
     flows: Vec<Flow>,
@@ -166,7 +168,8 @@ impl Drr {
         let was_in_turn = core::mem::take(&mut flow.in_turn);
         if flow.is_empty() {
             flow.deficit = 0;
-            // RFC 8290, section 4.2: it becomes an old flow, lest it be new again with its next packet.
+            // RFC 8290, section 4.2: it becomes an old flow, lest it be new again with its next
+            // packet.
             if self.new.is_none() || !was_in_turn || self.active.is_empty() {
                 return self.retire(place);
             }
@@ -203,8 +206,8 @@ impl Drr {
         self.free.push(place);
     }
 
-    /// Another flow lost its packets out of its turn. Once half of the lines are such flows, they leave all at once, which is O(1) for
-    /// each.
+    /// Another flow lost its packets out of its turn. Once half of the lines are such flows, they
+    /// leave all at once, which is O(1) for each.
     fn emptied(&mut self) {
         self.emptied += 1;
         if self.emptied < self.places.len().div_ceil(2) {

@@ -1,10 +1,11 @@
-//! Table entries: combines any scheduler with the [queue](crate::queue) and the [shaper](crate::shaper), and
-//! their parameters.
+//! Table entries: combines any scheduler with the [queue](crate::queue) and the
+//! [shaper](crate::shaper), and their parameters.
 //!
-//! A scheduler decides which packet leaves next. [`shaped`] adds what all of them need: a queue limit, the
-//! treatment of queued ACKs, and a rate, so that there is a queue in the host at all. The scheduler only sees
-//! its own parameters, when it is created and when it is configured at run time. [`COMMON`] describes the
-//! others for listings and error messages; [`with_common`] puts a scheduler's own parameters before them.
+//! A scheduler decides which packet leaves next. [`shaped`] adds what all of them need: a queue
+//! limit, the treatment of queued ACKs, and a rate, so that there is a queue in the host at all.
+//! The scheduler only sees its own parameters, when it is created and when it is configured at run
+//! time. [`COMMON`] describes the others for listings and error messages; [`with_common`] puts a
+//! scheduler's own parameters before them.
 //!
 //! ```
 //! use ackline_sched::{Fifo, entry};
@@ -81,8 +82,8 @@ use alloc::sync::Arc;
 pub const COMMON: [ParamInfo; QueueParams::TABLE.len() + ShaperParams::TABLE.len()] =
     concat(QueueParams::TABLE, ShaperParams::TABLE);
 
-/// A scheduler's own parameters, followed by [`COMMON`]. `N` must be the total number; any other does not
-/// compile.
+/// A scheduler's own parameters, followed by [`COMMON`]. `N` must be the total number; any other
+/// does not compile.
 ///
 /// ```
 /// use ackline_sched::entry;
@@ -109,10 +110,12 @@ const fn concat<const N: usize>(first: &[ParamInfo], second: &[ParamInfo]) -> [P
     all
 }
 
-/// The maker of a scheduler behind queue and shaper: an entry's [`make`](ackline_tcp_core::policy::spec::Entry::make) in full.
+/// The maker of a scheduler behind queue and shaper: an entry's
+/// [`make`](ackline_tcp_core::policy::spec::Entry::make) in full.
 ///
-/// `inner` makes the scheduler itself from those of `params` that are its own. It is called at once, to check them, and then for
-/// each host with the same parameters, for which it must not fail again.
+/// `inner` makes the scheduler itself from those of `params` that are its own. It is called at
+/// once, to check them, and then for each host with the same parameters, for which it must not fail
+/// again.
 ///
 /// # Errors
 /// Those of `inner`; and names the parameter of queue or shaper that is out of range.

@@ -1,9 +1,10 @@
-//! `kalampoukas`: acknowledgments and data share the uplink by byte counters (Kalampoukas, Varma and
-//! Ramakrishnan, 1997, section 6 and figure 6.1).
+//! `kalampoukas`: acknowledgments and data share the uplink by byte counters (Kalampoukas, Varma
+//! and Ramakrishnan, 1997, section 6 and figure 6.1).
 //!
-//! Each class is charged for the bytes that it sends, times a weight; if both wait, the one with the smaller
-//! account is served. With weights `wd = q - p` and `wa = p`, balanced accounts give data the share `f = p/q`
-//! of the bytes. What one class does not use goes to the other, and leaves a credit of at most one packet.
+//! Each class is charged for the bytes that it sends, times a weight; if both wait, the one with
+//! the smaller account is served. With weights `wd = q - p` and `wa = p`, balanced accounts give
+//! data the share `f = p/q` of the bytes. What one class does not use goes to the other, and leaves
+//! a credit of at most one packet.
 //!
 //! ```text
 //!   qd ──► ×wd ──► D ┐
@@ -11,11 +12,11 @@
 //!   qa ──► ×wa ──► A ┘
 //! ```
 //!
-//! Where it fails: a share of `1 - f` for ACKs limits the download to `(1 - f) * beta / alpha` of its rate
-//! (equation 6.5), where `alpha` is the ratio of the transmission times of data on the two links and `beta`
-//! the ratio of a data packet to an ACK on the uplink. ACK thinning at the source goes beyond that, and
-//! `f=auto` adapts the share to what ACKs cost and acknowledge, so that both directions use the same fraction
-//! of their links, or downloads the part that is asked for.
+//! Where it fails: a share of `1 - f` for ACKs limits the download to `(1 - f) * beta / alpha` of
+//! its rate (equation 6.5), where `alpha` is the ratio of the transmission times of data on the two
+//! links and `beta` the ratio of a data packet to an ACK on the uplink. ACK thinning at the source
+//! goes beyond that, and `f=auto` adapts the share to what ACKs cost and acknowledge, so that both
+//! directions use the same fraction of their links, or downloads the part that is asked for.
 
 mod adaptive;
 mod downlink;
@@ -216,7 +217,8 @@ impl Kalampoukas {
         (self.data_bytes, self.ack_bytes)
     }
 
-    /// Steps 16 to 18: charges `class` with a packet of `len` bytes; `alone`: the other class had nothing queued.
+    /// Steps 16 to 18: charges `class` with a packet of `len` bytes; `alone`: the other class had
+    /// nothing queued.
     fn charge(&mut self, class: Class, len: u32, alone: bool) {
         let share = &self.params.share;
         let (own, other, weight) = match class {
@@ -243,7 +245,8 @@ impl Kalampoukas {
         self.check_bounds();
     }
 
-    /// Step 20: with `M = max(Lmax_data * wd, Lmax_ack * wa)`, `A < M + Lmax_ack * wa` and `D < M + Lmax_data * wd`.
+    /// Step 20: with `M = max(Lmax_data * wd, Lmax_ack * wa)`, `A < M + Lmax_ack * wa` and
+    /// `D < M + Lmax_data * wd`.
     fn check_bounds(&self) {
         let share = &self.params.share;
         let data = u64::from(self.largest_data) * u64::from(share.data_weight());
@@ -271,8 +274,9 @@ impl Kalampoukas {
         }
     }
 
-    /// Adopts a new share, with debts of as many bytes as before. Step 22 would cancel them, which favours data
-    /// by half a packet on average: too much for a share that changes twice per second.
+    /// Adopts a new share, with debts of as many bytes as before. Step 22 would cancel them, which
+    /// favours data by half a packet on average: too much for a share that changes twice per
+    /// second.
     fn reweigh(&mut self, share: Share) {
         let old = core::mem::replace(&mut self.params.share, share);
         let data = u64::from(self.largest_data) * u64::from(share.data_weight());

@@ -10,9 +10,10 @@
 //! | `flow-queue` | the same, those with little to send first | requests and ACKs beside bulk data |
 //!
 //! Every scheduler in the table also takes the parameters of the [queue] and the [shaper]:
-//! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below the device's, the queue builds up in the
-//! host, where the scheduler can act on it; without a rate packets go straight through. [`SCHED`] is the
-//! table that resolves such names. Your own scheduler gets the same parameters from [`entry::shaped`].
+//! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below the device's, the queue builds up
+//! in the host, where the scheduler can act on it; without a rate packets go straight through.
+//! [`SCHED`] is the table that resolves such names. Your own scheduler gets the same parameters
+//! from [`entry::shaped`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]

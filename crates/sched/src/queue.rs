@@ -1,17 +1,19 @@
 //! The queue of a scheduler: how much may wait in it, and how queued ACKs are treated.
 //!
-//! **Limit.** This many packets with data may wait, and as many others. Data beyond the limit is deferred
-//! before TCP builds it, so nothing is lost; its connections ask again in turn when there is room. Of the
-//! others, ACKs that keep their numbers and packets without a connection are dropped, as on any full queue.
+//! **Limit.** This many packets with data may wait, and as many others. Data beyond the limit is
+//! deferred before TCP builds it, so nothing is lost; its connections ask again in turn when there
+//! is room. Of the others, ACKs that keep their numbers and packets without a connection are
+//! dropped, as on any full queue.
 //!
-//! If the scheduler lets connections with little to send go first (`flow-queue`), the limit lets a connection that has
-//! nothing queued in, full or not: in line behind the data of bulk senders it would lose its turn. RFC 8290 (section 4.1)
-//! drops from the longest queue instead. At most one packet of each connection is beyond the limit.
+//! If the scheduler lets connections with little to send go first (`flow-queue`), the limit lets a
+//! connection that has nothing queued in, full or not: in line behind the data of bulk senders it
+//! would lose its turn. RFC 8290 (section 4.1) drops from the longest queue instead. At most one
+//! packet of each connection is beyond the limit.
 //!
-//! **ACKs.** With `acks=newest` a queued pure ACK gets its numbers when it is sent, so a waiting ACK is
-//! always up to date and a second one is not needed. With `acks=kept` each keeps its original numbers, as in
-//! a queue below IP; `thin=on` then lets a newer ACK replace an older one if the peer loses no information
-//! (RFC 3449, section 5.2.1, lists the hazards).
+//! **ACKs.** With `acks=newest` a queued pure ACK gets its numbers when it is sent, so a waiting
+//! ACK is always up to date and a second one is not needed. With `acks=kept` each keeps its
+//! original numbers, as in a queue below IP; `thin=on` then lets a newer ACK replace an older one
+//! if the peer loses no information (RFC 3449, section 5.2.1, lists the hazards).
 
 use crate::waiters::Waiters;
 use ackline_tcp_core::policy::sched::{
@@ -105,8 +107,8 @@ impl QueueParams {
 
 /// A scheduler with a limited queue.
 ///
-/// It has the name of the inner scheduler, reports its metrics in addition to its own, and passes on
-/// parameters that are not the queue's.
+/// It has the name of the inner scheduler, reports its metrics in addition to its own, and passes
+/// on parameters that are not the queue's.
 #[derive(Clone, Debug)]
 pub struct LimitedQueue<S> {
     inner: S,
@@ -243,8 +245,8 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
         if let Some(conn) = self.emptied.pop() {
             return Some(conn);
         }
-        // No more than there is room for, or all would come for one place. But if nothing is queued, no
-        // departure could resume the rest.
+        // No more than there is room for, or all would come for one place. But if nothing is
+        // queued, no departure could resume the rest.
         if self.data == 0 || self.data + self.let_in < self.params.limit {
             let resumed = self.waiting.pop();
             if resumed.is_some() {

@@ -1,7 +1,8 @@
 //! The shaper: any scheduler behind a token bucket.
 //!
-//! The bucket decides *when* a packet may leave; the scheduler decides *which*, at that moment. No packet is
-//! taken out of the scheduler early, so an urgent one that arrives later still goes first.
+//! The bucket decides *when* a packet may leave; the scheduler decides *which*, at that moment. No
+//! packet is taken out of the scheduler early, so an urgent one that arrives later still goes
+//! first.
 
 use crate::bucket::TokenBucket;
 use ackline_tcp_core::policy::sched::{
@@ -38,9 +39,9 @@ pub struct ShaperParams {
     pub rate: Option<Rate>,
     /// What an idle period saves up, at most 1 GiB or 10 s.
     pub burst: Burst,
-    /// The longest compensated lateness of the driver, at most 1 s. A driver that wakes up late while packets
-    /// wait sends at once what the rate would have allowed meanwhile, beyond the burst; lateness above this
-    /// limit costs rate.
+    /// The longest compensated lateness of the driver, at most 1 s. A driver that wakes up late
+    /// while packets wait sends at once what the rate would have allowed meanwhile, beyond the
+    /// burst; lateness above this limit costs rate.
     pub late: Duration,
     /// Bytes added to each wire packet's price, at most 1000: headers of lower layers.
     pub overhead: u32,
@@ -133,8 +134,8 @@ fn burst(param: &Param<'_>) -> Result<Burst, SpecError> {
 
 /// A scheduler behind a token bucket. Without a rate it costs one branch.
 ///
-/// It has the name of the inner scheduler, reports its metrics in addition to its own, and passes on
-/// parameters that are not the shaper's.
+/// It has the name of the inner scheduler, reports its metrics in addition to its own, and passes
+/// on parameters that are not the shaper's.
 #[derive(Clone, Debug)]
 pub struct Shaped<S> {
     inner: S,
@@ -254,8 +255,8 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
     fn properties(&self) -> SchedulerProperties {
         let inner = self.inner.properties();
         let Some(rate) = self.params.rate else { return inner };
-        // What the rate gives in a millisecond: an urgent packet may wait that long behind one that is being
-        // sent.
+        // What the rate gives in a millisecond: an urgent packet may wait that long behind one that
+        // is being sent.
         let quantum = u32::try_from(rate.bytes_per_second() / 1_000).unwrap_or(u32::MAX);
         inner.with_bypass(Bypass::Never).with_largest_packet(quantum.min(inner.largest_packet))
     }

@@ -13,8 +13,8 @@ use std::vec::Vec;
 /// A link that takes any packet.
 pub(crate) const ANY: LinkView = LinkView::new(u32::MAX);
 
-/// Conformance of every scheduler in the table: alone, shaped, with a short queue, with kept and thinned
-/// ACKs.
+/// Conformance of every scheduler in the table: alone, shaped, with a short queue, with kept and
+/// thinned ACKs.
 pub(crate) fn conform(name: &str) {
     let common =
         ["limit=1000", "rate=10mbit", "rate=100kbit,burst=0,limit=2", "limit=1,acks=kept", "thin=on,limit=5"];
@@ -27,8 +27,8 @@ pub(crate) fn conform(name: &str) {
     }
 }
 
-/// A scheduler under test and the names of its packets. Names that start with `d` or `e` are data of
-/// connection 0, those with `a`, `b` or `A` are ACKs of connection 1.
+/// A scheduler under test and the names of its packets. Names that start with `d` or `e` are data
+/// of connection 0, those with `a`, `b` or `A` are ACKs of connection 1.
 pub(crate) struct Load<S> {
     pub(crate) scheduler: S,
     names: Vec<String>,

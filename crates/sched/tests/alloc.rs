@@ -1,4 +1,5 @@
-//! In steady state no scheduler takes memory for a packet, with many connections and while packets wait.
+//! In steady state no scheduler takes memory for a packet, with many connections and while packets
+//! wait.
 
 use ackline_sched::SCHED;
 use ackline_tcp_core::policy::sched::{
@@ -8,7 +9,8 @@ use ackline_tcp_core::{ConnId, Instant, SeqNum};
 
 const CONNECTIONS: u32 = 500;
 
-/// Each connection asks to send one data packet and one ACK, and as many packets leave; `rounds` times.
+/// Each connection asks to send one data packet and one ACK, and as many packets leave; `rounds`
+/// times.
 fn rounds(scheduler: &mut dyn EgressScheduler, (now, serial): (&mut Instant, &mut u64), rounds: u32) {
     let link = LinkView::new(u32::MAX);
     for _ in 0..rounds {

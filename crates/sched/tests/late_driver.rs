@@ -1,5 +1,6 @@
-//! The shaper keeps its rate although the driver wakes late: two endpoints, a path of 5 ms, and an uploading driver that comes to each
-//! departure late by a time that is drawn anew, as on a busy host. All time is simulated.
+//! The shaper keeps its rate although the driver wakes late: two endpoints, a path of 5 ms, and an
+//! uploading driver that comes to each departure late by a time that is drawn anew, as on a busy
+//! host. All time is simulated.
 
 use ackline_sched::SCHED;
 use ackline_tcp_core::wire::RxPacket;
@@ -15,7 +16,8 @@ const RATE: u64 = 950_000;
 const SECONDS: u64 = 20;
 const DELAY: Duration = Duration::from_millis(5);
 
-/// What a run shows: wire bytes that left as a share of the rate, a digest of all departures, and late wake-ups.
+/// What a run shows: wire bytes that left as a share of the rate, a digest of all departures, and
+/// late wake-ups.
 #[derive(Debug, PartialEq)]
 struct Run {
     share: f64,
@@ -52,7 +54,8 @@ fn upload(sched: &str, latest: Duration) -> Run {
             for (_, packet) in due {
                 hosts[side].ingest(now, RxPacket::new(&packet));
             }
-            // Only the near driver sleeps until a departure; what wakes it before finds nothing that may leave.
+            // Only the near driver sleeps until a departure; what wakes it before finds nothing
+            // that may leave.
             hosts[side].handle_timeout(now);
             if let Some(mut conn) = hosts[side].conn(upload).filter(|_| side == 0) {
                 while conn.write(now, &[0; 16_384]).is_ok_and(|written| written > 0) {}
@@ -142,8 +145,8 @@ fn a_driver_that_wakes_late_does_not_lose_rate() {
 
 #[test]
 fn what_is_made_up_for_is_bounded() {
-    // 100 ms of lateness of which 20 ms are made up for: a packet takes 12.6 ms, so a round of 50 ms plus one packet on average has the time
-    // of the packet, and up to 20 ms, to send.
+    // 100 ms of lateness of which 20 ms are made up for: a packet takes 12.6 ms, so a round of 50
+    // ms plus one packet on average has the time of the packet, and up to 20 ms, to send.
     let run = upload(&format!("fifo:rate={RATE}bit,burst=1ms,late=20ms"), Duration::from_millis(100));
     assert!((0.3..0.7).contains(&run.share), "{run:?}");
     // 20 ms, the burst, a packet, and what 10 ms bring.

@@ -1,7 +1,7 @@
 //! Blocks of memory that the receive buffers of an endpoint take and give back.
 //!
-//! The block that was given back last is taken first: it is still in the processor's caches. With a thousand connections that
-//! receive in turn, a buffer of each connection's own would be in none.
+//! The block that was given back last is taken first: it is still in the processor's caches. With a
+//! thousand connections that receive in turn, a buffer of each connection's own would be in none.
 
 use alloc::vec::Vec;
 use bytes::BytesMut;

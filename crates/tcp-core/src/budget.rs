@@ -1,4 +1,5 @@
-//! The memory budget of an endpoint: how much its connections and tables hold, and what they may still take.
+//! The memory budget of an endpoint: how much its connections and tables hold, and what they may
+//! still take.
 //!
 //! ```text
 //!   0            low          pressure           high = max_memory
@@ -7,22 +8,26 @@
 //!                 └► at ease again, at or below it
 //! ```
 //!
-//! The levels, and the hysteresis between them, are those of Linux's `tcp_mem`; so are the proportions of the defaults.
+//! The levels, and the hysteresis between them, are those of Linux's `tcp_mem`; so are the
+//! proportions of the defaults.
 //!
-//! **The account is exact after each event.** A connection is asked for its [memory] whenever it is settled, and the
-//! difference from what it was charged last goes onto the account. So nobody can forget to charge: what a connection
-//! holds counts, however it came by it. Between two settlements, what buffers and new connections take is added as they
-//! [ask](Budget::request) for it.
+//! **The account is exact after each event.** A connection is asked for its [memory] whenever it is
+//! settled, and the difference from what it was charged last goes onto the account. So nobody can
+//! forget to charge: what a connection holds counts, however it came by it. Between two
+//! settlements, what buffers and new connections take is added as they [ask](Budget::request) for
+//! it.
 //!
-//! **Who gets what.** At ease, a buffer may grow until pressure begins. Under pressure it may grow up to half of an equal
-//! share of the budget per connection, as long as the budget has it (Linux, `__sk_mem_raise_allocated`, has the same
-//! rule); what it holds beyond that it keeps until its bytes are delivered. However little there is, each buffer may have
-//! a packet's worth, because a connection would stand still without. So the budget is exceeded by no more than that per
+//! **Who gets what.** At ease, a buffer may grow until pressure begins. Under pressure it may grow
+//! up to half of an equal share of the budget per connection, as long as the budget has it (Linux,
+//! `__sk_mem_raise_allocated`, has the same rule); what it holds beyond that it keeps until its
+//! bytes are delivered. However little there is, each buffer may have a packet's worth, because a
+//! connection would stand still without. So the budget is exceeded by no more than that per
 //! connection, and only until [somebody goes](Budget::shortage).
 //!
-//! **Of several endpoints of one host** the budget is that of all. What the others [hold](crate::host_memory), as of the last settlement, counts as held; what is taken is
-//! reserved first, so that all together keep to the budget as one endpoint does. An endpoint frees no more than it holds beyond its part: the rest
-//! is asked of those who hold more than theirs.
+//! **Of several endpoints of one host** the budget is that of all. What the others
+//! [hold](crate::host_memory), as of the last settlement, counts as held; what is taken is reserved
+//! first, so that all together keep to the budget as one endpoint does. An endpoint frees no more
+//! than it holds beyond its part: the rest is asked of those who hold more than theirs.
 //!
 //! [memory]: crate::conn::Connection::memory
 
@@ -52,7 +57,8 @@ pub(crate) struct Budget {
     tables: u64,
     /// Bytes taken since.
     taken: u64,
-    /// The largest number of bytes that were refused since, although nobody would have had more than its share.
+    /// The largest number of bytes that were refused since, although nobody would have had more
+    /// than its share.
     refused: u64,
     /// Number of connections at the last settlement, of the whole host.
     sharers: usize,
@@ -141,7 +147,8 @@ impl Budget {
         self.since.is_some()
     }
 
-    /// True if there is so much memory that every buffer may be as large as it wants to, whatever is not settled yet.
+    /// True if there is so much memory that every buffer may be as large as it wants to, whatever
+    /// is not settled yet.
     pub(crate) const fn is_plentiful(&self) -> bool {
         const PLENTY: u64 = 1 << 29;
         self.spares(PLENTY) && self.refused == 0
@@ -162,7 +169,8 @@ impl Budget {
         usize::try_from(self.share / 2).unwrap_or(usize::MAX)
     }
 
-    /// The largest size that a buffer of `capacity` bytes may have at present: its own, or a power of two.
+    /// The largest size that a buffer of `capacity` bytes may have at present: its own, or a power
+    /// of two.
     pub(crate) fn allowance(&self, capacity: usize) -> usize {
         let up_to = |mark: u64| {
             let free = usize::try_from(mark.saturating_sub(self.used())).unwrap_or(usize::MAX);
@@ -173,7 +181,8 @@ impl Budget {
         capacity.max(PACKET).max(at_ease).max(fair)
     }
 
-    /// A buffer of `capacity` bytes needs `total`. Returns the size that it may have at present, which it has taken then.
+    /// A buffer of `capacity` bytes needs `total`. Returns the size that it may have at present,
+    /// which it has taken then.
     #[cold]
     pub(crate) fn request(&mut self, capacity: usize, total: usize) -> usize {
         let wanted = total.checked_next_power_of_two().unwrap_or(total).max(capacity);
@@ -218,7 +227,8 @@ impl Budget {
         reserved
     }
 
-    /// Takes `bytes` for a new connection; if the budget does not have them, [somebody](Self::shortage) has to make room.
+    /// Takes `bytes` for a new connection; if the budget does not have them,
+    /// [somebody](Self::shortage) has to make room.
     pub(crate) fn admit(&mut self, bytes: usize) -> bool {
         let fits = self.take(bytes);
         if !fits {
@@ -249,7 +259,8 @@ impl Budget {
         self.used().saturating_sub(self.high).min(self.beyond_part(0))
     }
 
-    /// Bytes that must be given back for the budget to be kept, and for what was refused to be granted, as far as it is for this endpoint.
+    /// Bytes that must be given back for the budget to be kept, and for what was refused to be
+    /// granted, as far as it is for this endpoint.
     pub(crate) fn shortage(&self) -> u64 {
         self.shortage_of_host().min(self.beyond_part(self.refused))
     }
@@ -263,7 +274,8 @@ impl Budget {
         if self.host.is_none() { u64::MAX } else { (self.held() + more).saturating_sub(self.part) }
     }
 
-    /// True if there is a [shortage](Self::shortage), maybe one that another endpoint has just told of.
+    /// True if there is a [shortage](Self::shortage), maybe one that another endpoint has just told
+    /// of.
     #[inline]
     pub(crate) fn is_short(&mut self) -> bool {
         if self.host.is_some() {
@@ -288,7 +300,8 @@ impl Budget {
         self.shortage() > 0
     }
 
-    /// Takes in what the other endpoints have told. `anew`: this one has told how many connections it has.
+    /// Takes in what the other endpoints have told. `anew`: this one has told how many connections
+    /// it has.
     fn look_at_others(&mut self, anew: bool) {
         let Some(host) = &self.host else { return };
         self.others = host.of_others();
@@ -315,7 +328,8 @@ impl Budget {
         }
     }
 
-    /// Asks the other endpoints to free what is missing, if it is not for this one. True if they do not know of it yet.
+    /// Asks the other endpoints to free what is missing, if it is not for this one. True if they do
+    /// not know of it yet.
     #[inline]
     pub(crate) fn ask_others(&mut self) -> bool {
         self.host.is_some() && self.shortage_of_host() > self.shortage() && self.want()
@@ -361,7 +375,8 @@ impl Budget {
         }
     }
 
-    /// The same of several endpoints. If memory of the host is under pressure, or is not any more, whoever sees it first counts it.
+    /// The same of several endpoints. If memory of the host is under pressure, or is not any more,
+    /// whoever sees it first counts it.
     #[inline(never)]
     fn settle_with_host(&mut self, now: Instant, connections: usize, counters: &mut Counters) {
         let held = self.held();
@@ -549,7 +564,8 @@ mod tests {
     }
 
     proptest! {
-        /// No more than what each buffer may have in any case is held beyond the budget, and buffers that have been given something keep it.
+        /// No more than what each buffer may have in any case is held beyond the budget, and
+        /// buffers that have been given something keep it.
         #[test]
         fn all_together_keep_to_the_budget(
             steps in prop::collection::vec((0usize..3, 0usize..6, 0usize..400_000, any::<bool>()), 0..150),

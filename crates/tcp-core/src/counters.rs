@@ -1,13 +1,14 @@
-//! Counters of an endpoint. A name without the prefix `Ackline` is that of the Linux counter (`nstat`) that counts the same;
-//! names of IPv4 count both families.
+//! Counters of an endpoint. A name without the prefix `Ackline` is that of the Linux counter
+//! (`nstat`) that counts the same; names of IPv4 count both families.
 //!
-//! `TcpInSegs` counts each wire segment (RFC 4022), while Linux counts segments merged by receive offload as
-//! one. Every limit of the core has a counter here, so that a refusal is always visible.
+//! `TcpInSegs` counts each wire segment (RFC 4022), while Linux counts segments merged by receive
+//! offload as one. Every limit of the core has a counter here, so that a refusal is always visible.
 
 /// Declares the counters once: field, nstat name, meaning.
 macro_rules! counters {
     ($($field:ident, $name:literal, $doc:literal;)*) => {
-        /// Counters of an endpoint. They start at zero and only grow, except those with `Curr` in the name.
+        /// Counters of an endpoint. They start at zero and only grow, except those with `Curr` in
+        /// the name.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         #[non_exhaustive]
@@ -252,7 +253,8 @@ mod tests {
     use std::string::String;
     use std::vec::Vec;
 
-    /// The counters of the kernel that runs this, by the names of `nstat`. `None` if there is no such kernel.
+    /// The counters of the kernel that runs this, by the names of `nstat`. `None` if there is no
+    /// such kernel.
     fn of_the_kernel() -> Option<Vec<String>> {
         let read = |name| fs::read_to_string(name).ok();
         let text = [read("/proc/net/snmp")?, read("/proc/net/netstat")?].concat();

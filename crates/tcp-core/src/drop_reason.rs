@@ -7,7 +7,8 @@ use core::fmt;
 /// Declares the reasons once: variant, text, the counter that it raises, meaning.
 macro_rules! reasons {
     ($($variant:ident, $text:literal, $counter:ident, $doc:literal;)*) => {
-        /// Why a packet, or the segment in it, was dropped. Each reason has a counter in [`Counters`].
+        /// Why a packet, or the segment in it, was dropped. Each reason has a counter in
+        /// [`Counters`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum DropReason {
@@ -144,7 +145,8 @@ mod tests {
         }
     }
 
-    /// RFC 4022 and RFC 4293: what is received in error counts as received, and a wrong checksum as an error.
+    /// RFC 4022 and RFC 4293: what is received in error counts as received, and a wrong checksum as
+    /// an error.
     #[test]
     fn totals_include_what_is_dropped() {
         let mut counters = Counters::new();

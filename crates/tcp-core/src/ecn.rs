@@ -2,8 +2,8 @@
 
 /// The kind of explicit congestion notification of a connection. It is used if both SYNs agree.
 ///
-/// Both kinds use the same SYN flags, so set both sides to the same kind: RFC 8257, section 5, restricts
-/// DCTCP to networks where one operator controls both hosts and the path.
+/// Both kinds use the same SYN flags, so set both sides to the same kind: RFC 8257, section 5,
+/// restricts DCTCP to networks where one operator controls both hosts and the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -11,9 +11,10 @@ pub enum Ecn {
     /// Neither requested nor accepted; data is not ECN-capable.
     #[default]
     Off,
-    /// RFC 3168: a mark is echoed until the sender confirms its reduction, at most one reduction per round trip.
+    /// RFC 3168: a mark is echoed until the sender confirms its reduction, at most one reduction
+    /// per round trip.
     Classic,
-    /// RFC 8257: each ACK tells whether the data it covers was marked. Use it with a congestion control that
-    /// reacts to the fraction of marks, such as `dctcp`.
+    /// RFC 8257: each ACK tells whether the data it covers was marked. Use it with a congestion
+    /// control that reacts to the fraction of marks, such as `dctcp`.
     Dctcp,
 }

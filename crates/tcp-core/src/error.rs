@@ -41,7 +41,8 @@ pub enum ConnectError {
     TooManyConnections,
 }
 
-/// Why a SYN could not be accepted. It is not held any more; unless it is gone, its client repeats it.
+/// Why a SYN could not be accepted. It is not held any more; unless it is gone, its client repeats
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AcceptError {
@@ -72,10 +73,12 @@ pub enum ConnError {
     /// No answer: SYN retries, the user timeout or keep-alive probes are exhausted.
     #[error("connection timed out")]
     TimedOut,
-    /// ICMP reported it, and no answer came before the timeout (RFC 5927, section 5.2: a soft error).
+    /// ICMP reported it, and no answer came before the timeout (RFC 5927, section 5.2: a soft
+    /// error).
     #[error("host or network unreachable")]
     Unreachable,
-    /// The endpoint's memory budget was used up, and this connection held more than its share without moving.
+    /// The endpoint's memory budget was used up, and this connection held more than its share
+    /// without moving.
     #[error("connection aborted: the memory budget is used up")]
     OutOfMemory,
     /// Data arrived after the application had closed its receiving side (RFC 9293, section 3.6.1).

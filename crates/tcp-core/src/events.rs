@@ -1,4 +1,5 @@
-//! What an endpoint reports: events for the application, wake-ups for the driver, trace events for tools.
+//! What an endpoint reports: events for the application, wake-ups for the driver, trace events for
+//! tools.
 
 use crate::drop_reason::DropReason;
 use crate::error::ConnError;
@@ -18,15 +19,16 @@ use core::fmt::Debug;
 
 mod for_test;
 
-/// An event for the application. Edge-triggered: `Readable` and `Writable` are reported once, and again only
-/// after the application has read (or written) everything it could.
+/// An event for the application. Edge-triggered: `Readable` and `Writable` are reported once, and
+/// again only after the application has read (or written) everything it could.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A listener has a new connection. It is established, or in SYN-RECEIVED if its SYN brought a valid fast open cookie:
-    /// then data passes as well, but the peer's address may be forged. The application accepts it by its first call of
-    /// [`Endpoint::conn`](crate::Endpoint::conn) for it. Until then it counts against the listener's backlog,
-    /// and is reset if the listener is removed.
+    /// A listener has a new connection. It is established, or in SYN-RECEIVED if its SYN brought a
+    /// valid fast open cookie: then data passes as well, but the peer's address may be forged. The
+    /// application accepts it by its first call of [`Endpoint::conn`](crate::Endpoint::conn) for
+    /// it. Until then it counts against the listener's backlog, and is reset if the listener is
+    /// removed.
     Accepted {
         /// The listener.
         listener: ListenerId,
@@ -41,8 +43,8 @@ pub enum Event {
     Writable(ConnId),
     /// Everything written and the FIN have been acknowledged.
     Flushed(ConnId),
-    /// The connection has ended: closed by both sides (`None`), or by an error. The handle stays valid for
-    /// reading remaining data, until [`Endpoint::release`](crate::Endpoint::release).
+    /// The connection has ended: closed by both sides (`None`), or by an error. The handle stays
+    /// valid for reading remaining data, until [`Endpoint::release`](crate::Endpoint::release).
     Closed {
         /// The connection.
         conn: ConnId,
@@ -74,8 +76,8 @@ pub struct Wakeup {
     pub at: Instant,
     /// Why.
     pub reason: WakeReason,
-    /// The connection; `None` for the scheduler, for a half-open connection or a held SYN, and for one in TIME-WAIT that is only
-    /// a record.
+    /// The connection; `None` for the scheduler, for a half-open connection or a held SYN, and for
+    /// one in TIME-WAIT that is only a record.
     pub conn: Option<ConnId>,
 }
 
@@ -131,8 +133,8 @@ pub enum WakeReason {
     Reassembly,
 }
 
-/// Receives trace events. Without a tracer, the endpoint does not create them. A passive open is a connection, and traced,
-/// from the ACK of its SYN-ACK on.
+/// Receives trace events. Without a tracer, the endpoint does not create them. A passive open is a
+/// connection, and traced, from the ACK of its SYN-ACK on.
 pub trait Tracer: Debug + Send {
     /// `event` happened to `conn` at `now`.
     fn trace(&mut self, now: Instant, conn: ConnId, event: &TraceEvent);
@@ -147,11 +149,12 @@ impl Tracer for Vec<Box<dyn Tracer>> {
     }
 }
 
-/// Sees packets as they pass the device. The driver calls it, not the endpoint: a packet that the device refused has not
-/// been sent.
+/// Sees packets as they pass the device. The driver calls it, not the endpoint: a packet that the
+/// device refused has not been sent.
 pub trait PacketObserver: Send {
-    /// `packet` was received at `now`, and the endpoint gets it next: trace events of it follow. `link` is the header of the
-    /// link in front of it, such as Ethernet's; empty if there was none.
+    /// `packet` was received at `now`, and the endpoint gets it next: trace events of it follow.
+    /// `link` is the header of the link in front of it, such as Ethernet's; empty if there was
+    /// none.
     fn received(&mut self, now: Instant, link: &[u8], packet: &RxPacket<'_>);
 
     /// `packet` was sent at `now`, behind the header `link`.
@@ -169,7 +172,8 @@ pub enum TraceEvent {
         /// A peer opened it; otherwise the application did.
         passive: bool,
     },
-    /// The connection has ended, as [`Event::Closed`] reports it: in TIME-WAIT, segments can still follow.
+    /// The connection has ended, as [`Event::Closed`] reports it: in TIME-WAIT, segments can still
+    /// follow.
     Closed {
         /// The error, unless it was closed in order.
         error: Option<ConnError>,
@@ -216,7 +220,8 @@ pub enum TraceEvent {
     Congestion {
         /// Congestion window in bytes, rounded down.
         cwnd: u64,
-        /// Slow-start threshold in bytes; that of [`Window::MAX`](crate::Window::MAX) if there is none.
+        /// Slow-start threshold in bytes; that of [`Window::MAX`](crate::Window::MAX) if there is
+        /// none.
         ssthresh: u64,
         /// Bytes in the network.
         pipe: u32,
@@ -255,8 +260,8 @@ pub enum TraceEvent {
         /// To.
         to: RtoPhase,
     },
-    /// An ACK that arrived while the response waited for evidence, and is none: it releases no data and gives
-    /// no sample.
+    /// An ACK that arrived while the response waited for evidence, and is none: it releases no data
+    /// and gives no sample.
     StaleAck {
         /// Acknowledgment number.
         ack: SeqNum,
@@ -284,7 +289,8 @@ pub enum TraceEvent {
         /// The reordering timer detected it; otherwise an ACK did.
         by_timer: bool,
     },
-    /// The connection has nothing more to send for now. Traced after each burst, so the same cause comes again.
+    /// The connection has nothing more to send for now. Traced after each burst, so the same cause
+    /// comes again.
     Blocked {
         /// Why.
         cause: Blocked,
@@ -298,7 +304,8 @@ pub enum TraceEvent {
     Ack {
         /// Name of the ACK policy.
         policy: &'static str,
-        /// The rule that asked for the ACK: of the policy or, with [`SendReason::AckByObligation`], of the core. Empty if it has no name.
+        /// The rule that asked for the ACK: of the policy or, with [`SendReason::AckByObligation`],
+        /// of the core. Empty if it has no name.
         rule: &'static str,
     },
     /// The policies of the connection, when it is established and when one is replaced.

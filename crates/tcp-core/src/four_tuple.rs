@@ -5,8 +5,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A connection's local and remote address and port, in 37 bytes.
 ///
-/// Stored as the bytes that are hashed and compared, in network byte order: local address, remote address,
-/// local port, remote port. It does not include IPv6 scope or flow label.
+/// Stored as the bytes that are hashed and compared, in network byte order: local address, remote
+/// address, local port, remote port. It does not include IPv6 scope or flow label.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FourTuple(Bytes);
 
@@ -31,8 +31,8 @@ impl FourTuple {
 
     /// The four-tuple of the connection between `local` and `remote`.
     ///
-    /// In every packet both are of one family. If a caller mixes them, the IPv4 address is mapped to IPv6
-    /// (RFC 4291, section 2.5.5.2), so the result matches no packet's connection.
+    /// In every packet both are of one family. If a caller mixes them, the IPv4 address is mapped
+    /// to IPv6 (RFC 4291, section 2.5.5.2), so the result matches no packet's connection.
     #[must_use]
     pub fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         if let (IpAddr::V4(local_addr), IpAddr::V4(remote_addr)) = (local.ip(), remote.ip()) {
@@ -52,8 +52,8 @@ impl FourTuple {
         }
     }
 
-    /// True if `new` would return the same four-tuple. Compares without building one, since each packet pays
-    /// for it.
+    /// True if `new` would return the same four-tuple. Compares without building one, since each
+    /// packet pays for it.
     #[must_use]
     pub(crate) fn is(&self, local: IpAddr, local_port: u16, remote: IpAddr, remote_port: u16) -> bool {
         if self.local_port() != local_port || self.remote_port() != remote_port {

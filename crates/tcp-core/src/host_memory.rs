@@ -6,13 +6,15 @@
 //!   budget = left + what each endpoint has reserved;   held by an endpoint <= reserved by it
 //! ```
 //!
-//! An endpoint reserves before it takes, a step more than it needs, and gives back what it has not used of more than two steps. So it writes what is
-//! shared once per step at most, and otherwise looks at one cache line when it settles its account. `left` is negative only
-//! by what may exceed the budget of an endpoint alone as well: a packet's worth in each buffer.
+//! An endpoint reserves before it takes, a step more than it needs, and gives back what it has not
+//! used of more than two steps. So it writes what is shared once per step at most, and otherwise
+//! looks at one cache line when it settles its account. `left` is negative only by what may exceed
+//! the budget of an endpoint alone as well: a packet's worth in each buffer.
 //!
-//! **Whoever holds more than its part makes room.** An endpoint's part of the budget is that of its connections among all, where each endpoint counts as a
-//! connection more, for its tables. All parts together are the budget. So if memory is short, and an endpoint holds less than its part, then another one
-//! holds more, and what is [wanted](HostMemory::wanted) is for that one to free.
+//! **Whoever holds more than its part makes room.** An endpoint's part of the budget is that of its
+//! connections among all, where each endpoint counts as a connection more, for its tables. All
+//! parts together are the budget. So if memory is short, and an endpoint holds less than its part,
+//! then another one holds more, and what is [wanted](HostMemory::wanted) is for that one to free.
 
 use crate::sync::{Arc, AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 

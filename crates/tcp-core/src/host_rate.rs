@@ -1,7 +1,8 @@
 //! A number of events per interval that several endpoints of one host have together.
 //!
-//! One word says which interval it is and what is left of it, so that no two endpoints begin the same one. Nothing is written for an event that is
-//! refused: a flood costs each endpoint the look at a word that does not change.
+//! One word says which interval it is and what is left of it, so that no two endpoints begin the
+//! same one. Nothing is written for an event that is refused: a flood costs each endpoint the look
+//! at a word that does not change.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -11,7 +12,8 @@ pub(crate) const MOST: u16 = u16::MAX - 1;
 /// Left before the first interval.
 const NONE_YET: u32 = u16::MAX as u32;
 
-/// An endpoint may believe in an interval that is over for so long: the instants of its events are older than those of others.
+/// An endpoint may believe in an interval that is over for so long: the instants of its events are
+/// older than those of others.
 const LATE: u16 = 8;
 
 /// What is left of the current interval.
@@ -27,8 +29,8 @@ impl HostRate {
         Self { word: AtomicU32::new(NONE_YET) }
     }
 
-    /// Takes one of what the interval with this number has; `whole` says how many that are at its beginning, at most [`MOST`]. False if none is
-    /// left.
+    /// Takes one of what the interval with this number has; `whole` says how many that are at its
+    /// beginning, at most [`MOST`]. False if none is left.
     pub(crate) fn take(&self, interval: u64, whole: impl Fn() -> u16) -> bool {
         let number = interval as u16;
         let mut word = self.word.load(Ordering::Relaxed);

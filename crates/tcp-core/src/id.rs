@@ -10,34 +10,37 @@ pub struct ConnId {
 }
 
 impl ConnId {
-    /// A handle for tests of schedulers. It matches no connection of any endpoint, unless `index` and
-    /// `generation` happen to have been issued together.
+    /// A handle for tests of schedulers. It matches no connection of any endpoint, unless `index`
+    /// and `generation` happen to have been issued together.
     #[must_use]
     pub const fn for_test(index: u32, generation: u32) -> Self {
         Self { index, generation }
     }
 
-    /// A dense index, below the maximum number of connections open at once; reused with another generation
-    /// after the connection is gone.
+    /// A dense index, below the maximum number of connections open at once; reused with another
+    /// generation after the connection is gone.
     #[must_use]
     pub const fn index(self) -> usize {
         self.index as usize
     }
 
-    /// The handle, which one of `shards` endpoints of a host has issued, as one that is unique among them. Its index is as dense.
+    /// The handle, which one of `shards` endpoints of a host has issued, as one that is unique
+    /// among them. Its index is as dense.
     #[must_use]
     pub const fn of_shard(self, shard: usize, shards: usize) -> Self {
         Self { index: self.index.wrapping_mul(shards as u32).wrapping_add(shard as u32), ..self }
     }
 
-    /// The endpoint that has issued a handle made by [`of_shard`](Self::of_shard), and its own handle. `shards` is at least 1.
+    /// The endpoint that has issued a handle made by [`of_shard`](Self::of_shard), and its own
+    /// handle. `shards` is at least 1.
     #[must_use]
     pub const fn in_shard(self, shards: usize) -> (usize, Self) {
         let shards = if shards == 0 { 1 } else { shards as u32 };
         ((self.index % shards) as usize, Self { index: self.index / shards, ..self })
     }
 
-    /// How many connections had this index before: with it, the handle is unique within its endpoint.
+    /// How many connections had this index before: with it, the handle is unique within its
+    /// endpoint.
     #[must_use]
     pub const fn generation(self) -> u32 {
         self.generation

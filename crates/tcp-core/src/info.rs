@@ -1,4 +1,5 @@
-//! A snapshot of a connection with the fields of Linux's `tcp_info`, in bytes, segments and nanoseconds.
+//! A snapshot of a connection with the fields of Linux's `tcp_info`, in bytes, segments and
+//! nanoseconds.
 
 use crate::policy::cc::Phase;
 use crate::time::{Duration, Instant};
@@ -7,8 +8,9 @@ use core::net::SocketAddr;
 
 /// A snapshot of a connection. Field names are those of Linux's `tcp_info` without the prefix.
 ///
-/// Of `struct tcp_info` there is no field for what this stack does not have: `fackets` and `last_ack_sent` (always 0 in Linux), `rcv_ssthresh`
-/// ([`rcv_space`](Self::rcv_space) is the limit of the window), `max_pacing_rate`, `rehash`, and the counts of accurate ECN. Times that go on
+/// Of `struct tcp_info` there is no field for what this stack does not have: `fackets` and
+/// `last_ack_sent` (always 0 in Linux), `rcv_ssthresh` ([`rcv_space`](Self::rcv_space) is the limit
+/// of the window), `max_pacing_rate`, `rehash`, and the counts of accurate ECN. Times that go on
 /// ([`busy_time`](Self::busy_time), ...) are those at [`now`](Self::now).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -54,7 +56,8 @@ pub struct Info {
     pub retransmits: u32,
     /// Probes of the closed window that were not answered with an open one.
     pub probes: u32,
-    /// Number of times the current timeout has been doubled (RFC 6298, 5.5); a valid RTT sample resets it.
+    /// Number of times the current timeout has been doubled (RFC 6298, 5.5); a valid RTT sample
+    /// resets it.
     pub backoff: u32,
     /// How long the ACK policy lets an ACK wait at present; `None` if it has no such time.
     pub ato: Option<Duration>,
@@ -64,14 +67,15 @@ pub struct Info {
     pub rttvar: Option<Duration>,
     /// Smallest RTT sample of the last five minutes.
     pub min_rtt: Option<Duration>,
-    /// Round trip as the receiver measured it with the peer's echoes of its timestamps (RFC 7323), if it needed to: the window
-    /// is at its largest without.
+    /// Round trip as the receiver measured it with the peer's echoes of its timestamps (RFC 7323),
+    /// if it needed to: the window is at its largest without.
     pub rcv_rtt: Option<Duration>,
     /// Number of duplicate ACKs that prove a loss without SACK; more than 3 after reordering.
     pub reordering: u32,
     /// The path was seen to reorder (RFC 8985, section 6.2: `RACK.reordering_seen`).
     pub reordering_seen: bool,
-    /// ACKs that showed reordering. Without SACK, and if losses are not detected by time, only timestamps show it.
+    /// ACKs that showed reordering. Without SACK, and if losses are not detected by time, only
+    /// timestamps show it.
     pub reord_seen: u32,
     /// Congestion window in bytes, rounded down.
     pub snd_cwnd: u64,
@@ -96,7 +100,8 @@ pub struct Info {
     /// Bytes written but not sent yet.
     pub notsent_bytes: u32,
     /// Bytes that may at present be written and not acknowledged: between
-    /// [`min_send_buffer`](crate::ConnConfig::min_send_buffer) and [`send_buffer`](crate::ConnConfig::send_buffer).
+    /// [`min_send_buffer`](crate::ConnConfig::min_send_buffer) and
+    /// [`send_buffer`](crate::ConnConfig::send_buffer).
     pub snd_buf: u32,
     /// Bytes received in order but not read yet.
     pub unread_bytes: u32,
@@ -108,7 +113,8 @@ pub struct Info {
     pub pacing_rate: Option<Rate>,
     /// Last delivery-rate sample.
     pub delivery_rate: Option<Rate>,
-    /// The last delivery-rate samples are limited by the application, which had too little to send (`delivery_rate_app_limited`).
+    /// The last delivery-rate samples are limited by the application, which had too little to send
+    /// (`delivery_rate_app_limited`).
     pub app_limited: bool,
     /// Sequence numbers delivered to the peer, acknowledged or SACKed: bytes, and one for the FIN.
     pub delivered: u64,
@@ -120,12 +126,14 @@ pub struct Info {
     pub last_data_recv: Option<Instant>,
     /// Time with something unsent or unacknowledged, the FIN included.
     pub busy_time: Duration,
-    /// Of this, time in which the peer's window had no room for a segment, and no data waited in the egress scheduler.
+    /// Of this, time in which the peer's window had no room for a segment, and no data waited in
+    /// the egress scheduler.
     pub rwnd_limited: Duration,
-    /// Of this, time in which all that was written had left, the congestion window had room, and the application waited for space in
-    /// the send buffer.
+    /// Of this, time in which all that was written had left, the congestion window had room, and
+    /// the application waited for space in the send buffer.
     pub sndbuf_limited: Duration,
-    /// Of this, time in which data waited for the egress scheduler: it was deferred, or stood in the queue. Linux does not count it.
+    /// Of this, time in which data waited for the egress scheduler: it was deferred, or stood in
+    /// the queue. Linux does not count it.
     pub sched_limited: Duration,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
@@ -151,7 +159,8 @@ pub struct Info {
     pub dsack_dups: u64,
     /// Pure ACKs sent.
     pub acks_out: u64,
-    /// ACKs that an RFC says should be sent at once, but were not because the ACK policy waives the rule.
+    /// ACKs that an RFC says should be sent at once, but were not because the ACK policy waives the
+    /// rule.
     pub acks_waived: u64,
     /// Wire segments with data received with a CE mark, if ECN is in use.
     pub ce_received: u64,

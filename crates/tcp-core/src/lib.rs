@@ -7,8 +7,9 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-// The layers, lowest first. A module imports only from layers that come earlier in this list, and modules that stand
-// together do not import one another. `tests/layers` reads this list and checks every import.
+// The layers, lowest first. A module imports only from layers that come earlier in this list, and
+// modules that stand together do not import one another. `tests/layers` reads this list and checks
+// every import.
 
 // Data that need not be kept.
 pub mod pattern;

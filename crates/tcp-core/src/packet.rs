@@ -12,7 +12,8 @@ pub struct TxPacket<'a> {
     pub id: TxId,
     /// IP and TCP (or UDP, or ICMP) headers; empty if there are `fields`.
     pub header: &'a [u8],
-    /// The headers as fields, in the standard layout, if the driver [takes](TxBudget::taking_fields) them so.
+    /// The headers as fields, in the standard layout, if the driver
+    /// [takes](TxBudget::taking_fields) them so.
     pub fields: Option<&'a TcpHeader<'static>>,
     /// Payload, in order; either slice may be empty.
     pub payload: [&'a [u8]; 2],
@@ -106,8 +107,8 @@ pub enum SendReason {
     RtoRetransmit,
     /// Tail loss probe (RFC 8985, section 7): new data, or the highest outstanding segment.
     TailLossProbe,
-    /// A probe that the expired retransmission timer sends instead: new data, or the highest outstanding
-    /// segment.
+    /// A probe that the expired retransmission timer sends instead: new data, or the highest
+    /// outstanding segment.
     RtoProbe,
     /// New data in a segment larger than the others, to see whether the path carries it (RFC 4821).
     PathMtuProbe,
@@ -135,12 +136,14 @@ pub enum SendReason {
     IcmpError,
     /// UDP datagram.
     Datagram,
-    /// A packet that the program has made itself ([`Endpoint::send_packet`](crate::Endpoint::send_packet)).
+    /// A packet that the program has made itself
+    /// ([`Endpoint::send_packet`](crate::Endpoint::send_packet)).
     Packet,
 }
 
 impl SendReason {
-    /// True if an expired retransmission timer sends it, regardless of windows, pacer and scheduler.
+    /// True if an expired retransmission timer sends it, regardless of windows, pacer and
+    /// scheduler.
     #[must_use]
     pub const fn is_rto(self) -> bool {
         matches!(self, Self::RtoRetransmit | Self::RtoProbe)
@@ -153,8 +156,8 @@ impl SendReason {
 pub struct TxBudget {
     /// Packets; super-packets count once.
     pub packets: usize,
-    /// The driver reports departures and takes one packet when idle; every waiting packet is pushed to the
-    /// scheduler before it is asked for one.
+    /// The driver reports departures and takes one packet when idle; every waiting packet is pushed
+    /// to the scheduler before it is asked for one.
     pub reports_departures: bool,
     /// See [`keeping_acks`](Self::keeping_acks).
     pub keeps_acks: bool,
@@ -174,42 +177,46 @@ impl TxBudget {
         Self { packets, reports_departures: false, keeps_acks: false, corks: false, takes_fields: false }
     }
 
-    /// At most `packets` packets; the driver calls [`Endpoint::departed`](crate::Endpoint::departed) for each
-    /// when its last bit has left. While its link is busy it calls with 0 packets, so that new packets take
-    /// their place in the scheduler.
+    /// At most `packets` packets; the driver calls
+    /// [`Endpoint::departed`](crate::Endpoint::departed) for each when its last bit has left. While
+    /// its link is busy it calls with 0 packets, so that new packets take their place in the
+    /// scheduler.
     #[must_use]
     pub const fn with_departures(packets: usize) -> Self {
         Self { reports_departures: true, ..Self::packets(packets) }
     }
 
-    /// The same, but pure ACKs may be held until the next call without this: for a driver that is about to
-    /// let applications answer, so that ACKs piggyback on the answers (RFC 9293, section 3.8.6.3, permits the
-    /// delay). Some ACKs are sent all the same: those that report out-of-order data, those of a policy that
-    /// does not [let them wait](crate::policy::AckPolicy::lets_acks_wait), and challenge ACKs. So is
-    /// everything if an egress scheduler has packets queued. [`TxReport::kept_acks`] tells whether some were
-    /// held: **then another call must follow soon**, for no timer is set for them.
+    /// The same, but pure ACKs may be held until the next call without this: for a driver that is
+    /// about to let applications answer, so that ACKs piggyback on the answers (RFC 9293, section
+    /// 3.8.6.3, permits the delay). Some ACKs are sent all the same: those that report out-of-order
+    /// data, those of a policy that does not [let them
+    /// wait](crate::policy::AckPolicy::lets_acks_wait), and challenge ACKs. So is everything if an
+    /// egress scheduler has packets queued. [`TxReport::kept_acks`] tells whether some were held:
+    /// **then another call must follow soon**, for no timer is set for them.
     #[must_use]
     pub const fn keeping_acks(mut self) -> Self {
         self.keeps_acks = true;
         self
     }
 
-    /// The same, but new data of a connection that sent some with or after the last call without this waits until it
-    /// fills a super-packet (or a segment, if the device takes no more), or the next call without this: for a
-    /// driver that sends what an application has just written, and that runs again when the applications of this
-    /// turn have. What is written while nothing is outstanding leaves at once, a FIN too; nothing waits if
-    /// [`EndpointConfig::autocorking`](crate::EndpointConfig::autocorking) is off, or an egress scheduler has
-    /// packets queued. [`TxReport::corked`] tells whether something waits: **then another call must follow soon**,
-    /// for no timer is set for it.
+    /// The same, but new data of a connection that sent some with or after the last call without
+    /// this waits until it fills a super-packet (or a segment, if the device takes no more), or the
+    /// next call without this: for a driver that sends what an application has just written, and
+    /// that runs again when the applications of this turn have. What is written while nothing is
+    /// outstanding leaves at once, a FIN too; nothing waits if
+    /// [`EndpointConfig::autocorking`](crate::EndpointConfig::autocorking) is off, or an egress
+    /// scheduler has packets queued. [`TxReport::corked`] tells whether something waits: **then
+    /// another call must follow soon**, for no timer is set for it.
     #[must_use]
     pub const fn corking(mut self) -> Self {
         self.corks = true;
         self
     }
 
-    /// The same, but headers of connections' segments are handed out as [`TxPacket::fields`], if their options are in the standard
-    /// layout and they are no SYNs: for a driver that gives them to [`Endpoint::ingest_segment`](crate::Endpoint::ingest_segment)
-    /// as they are, or makes octets of them itself ([`emit_tcp`](crate::wire::emit_tcp)). Such a packet has no checksum.
+    /// The same, but headers of connections' segments are handed out as [`TxPacket::fields`], if
+    /// their options are in the standard layout and they are no SYNs: for a driver that gives them
+    /// to [`Endpoint::ingest_segment`](crate::Endpoint::ingest_segment) as they are, or makes
+    /// octets of them itself ([`emit_tcp`](crate::wire::emit_tcp)). Such a packet has no checksum.
     #[must_use]
     pub const fn taking_fields(mut self) -> Self {
         self.takes_fields = true;
@@ -229,6 +236,7 @@ pub struct TxReport {
     pub more: bool,
     /// Pure ACKs were held, as [`TxBudget::keeping_acks`] permits.
     pub kept_acks: bool,
-    /// New data was held, as [`TxBudget::corking`] permits, in this call or since the last one without it.
+    /// New data was held, as [`TxBudget::corking`] permits, in this call or since the last one
+    /// without it.
     pub corked: bool,
 }

@@ -1,9 +1,11 @@
-//! Streams whose octets follow from their positions: a connection that carries one needs no memory for its data.
+//! Streams whose octets follow from their positions: a connection that carries one needs no memory
+//! for its data.
 
 /// A periodic stream: octet `i` is octet `i % period` of a table.
 ///
-/// What is written is compared with the table, and what is read comes from it. Slices of the table itself are recognised by their
-/// address, which costs the same whatever their length; others are compared octet by octet.
+/// What is written is compared with the table, and what is read comes from it. Slices of the table
+/// itself are recognised by their address, which costs the same whatever their length; others are
+/// compared octet by octet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
     /// The period, twice in a row.
@@ -11,8 +13,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern with this table: its period, twice in a row. `None` if the halves differ or are empty, or the table has more
-    /// than 2³¹ octets.
+    /// The pattern with this table: its period, twice in a row. `None` if the halves differ or are
+    /// empty, or the table has more than 2³¹ octets.
     #[must_use]
     pub fn new(table: &'static [u8]) -> Option<Self> {
         let (first, second) = table.split_at(table.len() / 2);
@@ -28,13 +30,15 @@ impl Pattern {
         self.table.len() / 2
     }
 
-    /// The octets from `position` on, at most `max` and at most a period, in one slice of the table.
+    /// The octets from `position` on, at most `max` and at most a period, in one slice of the
+    /// table.
     #[must_use]
     pub fn piece(&self, position: u64, max: usize) -> &'static [u8] {
         self.at_phase((position % self.period() as u64) as usize, max.min(self.period()))
     }
 
-    /// The table's `len` octets from `phase` on, or those up to its end; `phase` is below the period.
+    /// The table's `len` octets from `phase` on, or those up to its end; `phase` is below the
+    /// period.
     pub(crate) fn at_phase(&self, phase: usize, len: usize) -> &'static [u8] {
         let end = (phase + len).min(self.table.len());
         self.table.get(phase..end).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! A packet that a connection wants to send: chosen by its halves, queued by the endpoint, built only when it
-//! is sent.
+//! A packet that a connection wants to send: chosen by its halves, queued by the endpoint, built
+//! only when it is sent.
 
 use crate::id::ConnId;
 use crate::packet::SendReason;
@@ -63,14 +63,15 @@ impl Plan {
         Self { segment_size: None, ..rest.first(len) }
     }
 
-    /// True if the sender half made it: it carries stream bytes or a FIN, or probes the peer's window.
+    /// True if the sender half made it: it carries stream bytes or a FIN, or probes the peer's
+    /// window.
     pub(crate) const fn is_stream(&self) -> bool {
         matches!(self.class, SegmentClass::Data | SegmentClass::Retransmit)
             || matches!(self.reason, SendReason::Fin | SendReason::WindowProbe)
     }
 
-    /// Only data waits for the scheduler's permission, except the segment sent by an expired retransmission
-    /// timer.
+    /// Only data waits for the scheduler's permission, except the segment sent by an expired
+    /// retransmission timer.
     pub(crate) fn may_be_deferred(&self) -> bool {
         self.class.is_data() && !self.reason.is_rto()
     }

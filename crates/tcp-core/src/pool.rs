@@ -1,22 +1,26 @@
 //! A limit that several endpoints of one host have together.
 //!
-//! What the limit permits lies in a [`Pool`]. Each endpoint has taken a part of it, its allotment, and counts against that alone:
+//! What the limit permits lies in a [`Pool`]. Each endpoint has taken a part of it, its allotment,
+//! and counts against that alone:
 //!
 //! ```text
 //!   limit = left in the pool + what each endpoint has been allotted;   used by an endpoint <= allotted to it
 //! ```
 //!
-//! So the sum of what is used never exceeds the limit. An endpoint takes another block when its allotment is used up, and gives
-//! blocks back when more than two are unused. Nothing else writes what is shared: not an endpoint that refuses because nothing is left, and not one whose
-//! number goes up and down a little.
+//! So the sum of what is used never exceeds the limit. An endpoint takes another block when its
+//! allotment is used up, and gives blocks back when more than two are unused. Nothing else writes
+//! what is shared: not an endpoint that refuses because nothing is left, and not one whose number
+//! goes up and down a little.
 //!
-//! **A block** is one of 64 for each endpoint. So endpoints with nothing to do withhold at most a thirty-second of the limit
-//! from the others, and nothing of a limit of less than 128 for each endpoint, where a block is one. With larger blocks each keeps one from the start,
-//! whatever the others use.
+//! **A block** is one of 64 for each endpoint. So endpoints with nothing to do withhold at most a
+//! thirty-second of the limit from the others, and nothing of a limit of less than 128 for each
+//! endpoint, where a block is one. With larger blocks each keeps one from the start, whatever the
+//! others use.
 //!
-//! **Nobody is left with nothing for ever.** An endpoint that has less than an equal part, and finds nothing left, says so. Then endpoints give back all that they
-//! do not use, and one with more than an equal part that is at its limit as well gives up a place of its own when it
-//! next replaces something.
+//! **Nobody is left with nothing for ever.** An endpoint that has less than an equal part, and
+//! finds nothing left, says so. Then endpoints give back all that they do not use, and one with
+//! more than an equal part that is at its limit as well gives up a place of its own when it next
+//! replaces something.
 
 use crate::sync::{Arc, AtomicBool, AtomicU32, Ordering};
 
@@ -121,7 +125,8 @@ impl Limit {
         used.checked_sub(1).is_none_or(|others| self.has_room(others))
     }
 
-    /// True if at least half of the limit is in use, by all endpoints together; this one has `used`.
+    /// True if at least half of the limit is in use, by all endpoints together; this one has
+    /// `used`.
     pub(crate) fn is_half_used(&self, used: usize) -> bool {
         match &self.pool {
             None => used >= self.allotted as usize / 2,
@@ -351,7 +356,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever they do, together they never have more than the limit; and after that one of them can have nearly all.
+        /// Whatever they do, together they never have more than the limit; and after that one of
+        /// them can have nearly all.
         #[test]
         fn the_sum_is_bounded(
             whole in prop_oneof![0u32..10, 0u32..2_000],

@@ -1,7 +1,8 @@
 //! Quantities in text: `10mbit`, `64K`, `250ms`.
 //!
-//! One table of units per quantity, for options, policy parameters, scenario files and command lines alike.
-//! The units are those of tc, iperf3 and ping: rates have decimal multiples, sizes have binary ones.
+//! One table of units per quantity, for options, policy parameters, scenario files and command
+//! lines alike. The units are those of tc, iperf3 and ping: rates have decimal multiples, sizes
+//! have binary ones.
 //!
 //! ```
 //! use ackline_tcp_core::quantity::{RATE, SIZE, parse_time};
@@ -20,7 +21,8 @@ use core::fmt;
 pub struct Measure {
     /// Its name in a sentence: `a rate`.
     pub noun: &'static str,
-    /// The units, smallest first. Their sizes are multiples of the base unit: bits per second, bytes, nanoseconds.
+    /// The units, smallest first. Their sizes are multiples of the base unit: bits per second,
+    /// bytes, nanoseconds.
     pub units: &'static [Unit],
     /// Whether `M` and `m` are the same.
     ignores_case: bool,
@@ -55,8 +57,8 @@ pub const RATE: Measure = Measure {
     bare: None,
 };
 
-/// Bytes, in binary multiples: `KB` and `KiB` are both 1024 bytes, as in tc. A number without a unit is
-/// bytes.
+/// Bytes, in binary multiples: `KB` and `KiB` are both 1024 bytes, as in tc. A number without a
+/// unit is bytes.
 pub const SIZE: Measure = Measure {
     noun: "a size",
     units: &[
@@ -70,7 +72,8 @@ pub const SIZE: Measure = Measure {
     bare: Some(1),
 };
 
-/// Nanoseconds. Zero needs no unit. Units are in lower case, so that `10M` is not taken for minutes.
+/// Nanoseconds. Zero needs no unit. Units are in lower case, so that `10M` is not taken for
+/// minutes.
 pub const TIME: Measure = Measure {
     noun: "a time",
     units: &[
@@ -86,8 +89,8 @@ pub const TIME: Measure = Measure {
     bare: None,
 };
 
-/// Nanoseconds in a second: the unit of a bare number in commands that take seconds, like `ping -i` and
-/// `iperf3 -t`.
+/// Nanoseconds in a second: the unit of a bare number in commands that take seconds, like `ping -i`
+/// and `iperf3 -t`.
 pub const SECOND: u64 = 1_000_000_000;
 
 /// Why a text is not a quantity.
@@ -104,8 +107,8 @@ pub enum Malformed {
 }
 
 impl Measure {
-    /// Parses a number and its unit, with or without a space between them. The result is in base units,
-    /// rounded to the nearest.
+    /// Parses a number and its unit, with or without a space between them. The result is in base
+    /// units, rounded to the nearest.
     ///
     /// # Errors
     /// What is wrong with `text`.

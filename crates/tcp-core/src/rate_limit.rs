@@ -1,18 +1,21 @@
-//! Rate limits for answers that anyone can provoke: challenge ACKs (RFC 5961, section 7), RSTs, ICMP.
+//! Rate limits for answers that anyone can provoke: challenge ACKs (RFC 5961, section 7), RSTs,
+//! ICMP.
 //!
-//! A connection's own limits keep two confused hosts from exchanging ACKs forever, and cap an attack on it
-//! at two packets a second of each kind. The endpoint's limit bounds what all connections send together; it must not be
-//! the only one, because those who share it can observe how much of it others use (RFC 5961, section 10;
-//! CVE-2016-5696): [`RateLimit::concealed`]. Endpoints of one host [have one together](RateLimit::join), which is concealed in the same way: what each interval
-//! permits is the same for all, whoever takes it, and none can tell it from what it gets itself.
+//! A connection's own limits keep two confused hosts from exchanging ACKs forever, and cap an
+//! attack on it at two packets a second of each kind. The endpoint's limit bounds what all
+//! connections send together; it must not be the only one, because those who share it can observe
+//! how much of it others use (RFC 5961, section 10; CVE-2016-5696): [`RateLimit::concealed`].
+//! Endpoints of one host [have one together](RateLimit::join), which is concealed in the same way:
+//! what each interval permits is the same for all, whoever takes it, and none can tell it from what
+//! it gets itself.
 
 use crate::host_rate::{HostRate, MOST};
 use crate::sync::Arc;
 use crate::time::{Duration, Instant};
 use siphasher::sip::SipHasher13;
 
-/// At most a number of events per interval. An interval starts with the first event after the previous one
-/// has ended.
+/// At most a number of events per interval. An interval starts with the first event after the
+/// previous one has ended.
 #[derive(Clone)]
 pub(crate) struct RateLimit {
     /// Events per interval, at most.
@@ -28,22 +31,22 @@ pub(crate) struct RateLimit {
 }
 
 impl RateLimit {
-    /// A limit of `max` events per `interval`. With `max` 0 nothing is permitted; otherwise an interval of
-    /// zero means no limit.
+    /// A limit of `max` events per `interval`. With `max` 0 nothing is permitted; otherwise an
+    /// interval of zero means no limit.
     #[must_use]
     pub(crate) const fn new(max: u32, interval: Duration) -> Self {
         Self { max, interval, until: Instant::ZERO, left: 0, concealment: None, host: None }
     }
 
-    /// A limit that each interval draws from `max / 2 ..= max`, so that an attacker who counts the answers it
-    /// gets cannot infer how many others got in the same interval (CVE-2016-5696).
+    /// A limit that each interval draws from `max / 2 ..= max`, so that an attacker who counts the
+    /// answers it gets cannot infer how many others got in the same interval (CVE-2016-5696).
     #[must_use]
     pub(crate) fn concealed(max: u32, interval: Duration, secret: [u8; 16]) -> Self {
         Self { concealment: Some(SipHasher13::new_with_key(&secret)), ..Self::new(max, interval) }
     }
 
-    /// The limit is one of several endpoints together, all of which have the same one, with the same secret. Their intervals begin together, at
-    /// multiples of their length.
+    /// The limit is one of several endpoints together, all of which have the same one, with the
+    /// same secret. Their intervals begin together, at multiples of their length.
     pub(crate) fn join(&mut self, host: Arc<HostRate>) {
         self.host = Some(host);
     }
@@ -103,8 +106,9 @@ impl core::fmt::Debug for RateLimit {
 
 /// A connection's own limit, in four bytes: events are at least 500 ms apart.
 ///
-/// Its clock has units of 2^20 ns, about a millisecond, and wraps after 52 days. An event is refused if the next one is
-/// due within the gap, so one that comes a multiple of 52 days after the last may be refused, too.
+/// Its clock has units of 2^20 ns, about a millisecond, and wraps after 52 days. An event is
+/// refused if the next one is due within the gap, so one that comes a multiple of 52 days after the
+/// last may be refused, too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConnRateLimit {
     /// When the next event is permitted; 0 before the first.
@@ -112,9 +116,10 @@ pub(crate) struct ConnRateLimit {
 }
 
 impl ConnRateLimit {
-    /// 500 ms, as in Linux (`net.ipv4.tcp_invalid_ratelimit`): the rate of RFC 5961, section 7, which is 10
-    /// challenge ACKs in 5 seconds, without its bursts. Legitimate peers need one ACK, and if it is lost
-    /// repeat their segment no sooner than after their RTO. Counted from the start of a unit: one more.
+    /// 500 ms, as in Linux (`net.ipv4.tcp_invalid_ratelimit`): the rate of RFC 5961, section 7,
+    /// which is 10 challenge ACKs in 5 seconds, without its bursts. Legitimate peers need one ACK,
+    /// and if it is lost repeat their segment no sooner than after their RTO. Counted from the
+    /// start of a unit: one more.
     const GAP: u32 = Duration::from_millis(500).as_nanos().div_ceil(1 << 20) as u32 + 1;
 
     /// Counts an event at `now`; false if it exceeds the limit.

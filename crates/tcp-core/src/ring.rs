@@ -8,18 +8,18 @@
 //!   ──────┴──────────────────┴─────────┴─────────┴─────────┴──────────
 //! ```
 //!
-//! A sender only uses the readable part: the application appends ([`ByteRing::push_slice`]), segments borrow
-//! any range of it ([`ByteRing::slices`]) and acknowledged bytes are dropped at the front
-//! ([`ByteRing::consume`]). A receiver also writes past the readable part ([`ByteRing::write_at`]) and makes
-//! those bytes readable once the hole before them is filled ([`ByteRing::commit`]); the assembler keeps track
-//! of which are present.
+//! A sender only uses the readable part: the application appends ([`ByteRing::push_slice`]),
+//! segments borrow any range of it ([`ByteRing::slices`]) and acknowledged bytes are dropped at the
+//! front ([`ByteRing::consume`]). A receiver also writes past the readable part
+//! ([`ByteRing::write_at`]) and makes those bytes readable once the hole before them is filled
+//! ([`ByteRing::commit`]); the assembler keeps track of which are present.
 //!
-//! The capacity is zero or a power of two and at least doubles whenever it grows, so each byte is copied a
-//! constant number of times. An empty ring restarts at its first byte, so that a reader that keeps up only
-//! touches a small, cached part of a large buffer.
+//! The capacity is zero or a power of two and at least doubles whenever it grows, so each byte is
+//! copied a constant number of times. An empty ring restarts at its first byte, so that a reader
+//! that keeps up only touches a small, cached part of a large buffer.
 //!
-//! A ring may be [drawn](ByteRing::draw) from a [`Pattern`]: it counts its bytes instead of keeping them, and has the same
-//! lengths, limits and capacities as one with memory.
+//! A ring may be [drawn](ByteRing::draw) from a [`Pattern`]: it counts its bytes instead of keeping
+//! them, and has the same lengths, limits and capacities as one with memory.
 
 use crate::pattern::Pattern;
 use alloc::boxed::Box;
@@ -34,17 +34,19 @@ const MIN_CAPACITY: usize = 256;
 
 /// A growable byte ring of at most [`MAX_CAPACITY`] bytes. See the [module documentation](self).
 ///
-/// Each operation that stores bytes takes a `limit`: the maximum span of the ring in bytes, from the first
-/// readable one. It is an argument because buffer tuning moves it; a limit below what is already stored
-/// rejects new bytes and drops none.
+/// Each operation that stores bytes takes a `limit`: the maximum span of the ring in bytes, from
+/// the first readable one. It is an argument because buffer tuning moves it; a limit below what is
+/// already stored rejects new bytes and drops none.
 #[derive(Default)]
 pub(crate) struct ByteRing {
     store: Store,
-    /// Index in the buffer of the first readable byte; below the capacity, or zero without a buffer.
+    /// Index in the buffer of the first readable byte; below the capacity, or zero without a
+    /// buffer.
     head: u32,
     /// Readable bytes.
     len: u32,
-    /// Extent of the bytes written past the readable part, including holes; `len + ahead` fits the capacity.
+    /// Extent of the bytes written past the readable part, including holes; `len + ahead` fits the
+    /// capacity.
     ahead: u32,
     /// All readable bytes are asked for at once.
     read_whole: bool,
@@ -100,8 +102,8 @@ impl ByteRing {
         }
     }
 
-    /// Draws the bytes of a new ring from `pattern`, from its first position on, until it is given others. `read_whole`: all
-    /// readable bytes are asked for at once, instead of one packet's.
+    /// Draws the bytes of a new ring from `pattern`, from its first position on, until it is given
+    /// others. `read_whole`: all readable bytes are asked for at once, instead of one packet's.
     pub(crate) fn draw(&mut self, pattern: Pattern, read_whole: bool) {
         debug_assert!(self.capacity() == 0, "the ring is new");
         self.read_whole = read_whole;
@@ -147,7 +149,8 @@ impl ByteRing {
         }
     }
 
-    /// True if the ring draws its bytes, and `data` is what it draws at `start` bytes from the first readable one.
+    /// True if the ring draws its bytes, and `data` is what it draws at `start` bytes from the
+    /// first readable one.
     #[inline]
     fn draws(&self, start: usize, data: &[u8]) -> bool {
         match &self.store {
@@ -162,9 +165,9 @@ impl ByteRing {
         self.ahead as usize
     }
 
-    /// Grows so that `total` bytes fit, counted from the first readable one, but no more than `limit`.
-    /// Returns how many fit afterwards: at most `limit`, and less than `total` only because of `limit` or
-    /// [`MAX_CAPACITY`]. Never shrinks.
+    /// Grows so that `total` bytes fit, counted from the first readable one, but no more than
+    /// `limit`. Returns how many fit afterwards: at most `limit`, and less than `total` only
+    /// because of `limit` or [`MAX_CAPACITY`]. Never shrinks.
     pub(crate) fn reserve_total(&mut self, total: usize, limit: usize) -> usize {
         let wanted = total.min(limit).min(MAX_CAPACITY);
         if wanted > self.capacity() {
@@ -173,8 +176,9 @@ impl ByteRing {
         self.capacity().min(limit)
     }
 
-    /// Appends as much of `data` as fits to the readable part, and returns the number of bytes. The readable
-    /// part does not grow past `limit`. Overwrites bytes written ahead; a receiver uses it for in-order data.
+    /// Appends as much of `data` as fits to the readable part, and returns the number of bytes. The
+    /// readable part does not grow past `limit`. Overwrites bytes written ahead; a receiver uses it
+    /// for in-order data.
     #[inline]
     pub(crate) fn push_slice(&mut self, data: &[u8], limit: usize) -> usize {
         // Usually it fits behind what is there, in one piece.
@@ -194,7 +198,8 @@ impl ByteRing {
         self.push_elsewhere(data, limit)
     }
 
-    /// [`push_slice`](Self::push_slice) into a ring that has to grow, wraps, or has or draws other bytes there.
+    /// [`push_slice`](Self::push_slice) into a ring that has to grow, wraps, or has or draws other
+    /// bytes there.
     #[inline(never)]
     fn push_elsewhere(&mut self, data: &[u8], limit: usize) -> usize {
         let stored = self.write_at(0, data, limit);
@@ -202,9 +207,10 @@ impl ByteRing {
         stored
     }
 
-    /// Writes as much of `data` as fits at `offset` bytes past the end of the readable part, without making
-    /// it readable, and returns the number of bytes. The ring, including holes, never spans more than `limit`
-    /// bytes. The bytes of a hole are unspecified (but never another connection's data).
+    /// Writes as much of `data` as fits at `offset` bytes past the end of the readable part,
+    /// without making it readable, and returns the number of bytes. The ring, including holes,
+    /// never spans more than `limit` bytes. The bytes of a hole are unspecified (but never another
+    /// connection's data).
     pub(crate) fn write_at(&mut self, offset: usize, data: &[u8], limit: usize) -> usize {
         let start = self.len().saturating_add(offset);
         if start >= limit.min(MAX_CAPACITY) {
@@ -239,9 +245,9 @@ impl ByteRing {
         }
     }
 
-    /// The free memory after the readable part, in order, limited by the capacity and `limit`: for a writer
-    /// that fills it in place and then calls [`ByteRing::commit`]. Call [`ByteRing::reserve_total`] first to
-    /// have enough. It includes bytes written ahead.
+    /// The free memory after the readable part, in order, limited by the capacity and `limit`: for
+    /// a writer that fills it in place and then calls [`ByteRing::commit`]. Call
+    /// [`ByteRing::reserve_total`] first to have enough. It includes bytes written ahead.
     #[must_use]
     pub(crate) fn writable_slices(&mut self, limit: usize) -> [&mut [u8]; 2] {
         self.own();
@@ -255,8 +261,9 @@ impl ByteRing {
         [&mut back[..first], &mut front[..room - first]]
     }
 
-    /// The free memory after the readable part, in order, for a writer that may [commit](ByteRing::commit) what it has written
-    /// there; none if bytes were written ahead, or the ring is drawn.
+    /// The free memory after the readable part, in order, for a writer that may
+    /// [commit](ByteRing::commit) what it has written there; none if bytes were written ahead, or
+    /// the ring is drawn.
     #[must_use]
     pub(crate) fn free_slices(&mut self) -> [&mut [u8]; 2] {
         if self.ahead > 0 || matches!(self.store, Store::Drawn(_)) {
@@ -265,8 +272,8 @@ impl ByteRing {
         self.writable_slices(MAX_CAPACITY)
     }
 
-    /// Makes the next `n` bytes past the readable part readable: bytes written in place, or written ahead and
-    /// no longer behind a hole. Stops at the capacity.
+    /// Makes the next `n` bytes past the readable part readable: bytes written in place, or written
+    /// ahead and no longer behind a hole. Stops at the capacity.
     pub(crate) fn commit(&mut self, n: usize) {
         let n = n.min(self.capacity() - self.len()) as u32;
         self.len += n;
@@ -279,8 +286,8 @@ impl ByteRing {
         }
     }
 
-    /// Borrows up to `len` readable bytes from `offset` on, in order; the second slice is empty unless the
-    /// range wraps. Clipped to the readable part.
+    /// Borrows up to `len` readable bytes from `offset` on, in order; the second slice is empty
+    /// unless the range wraps. Clipped to the readable part.
     #[must_use]
     pub(crate) fn slices(&self, offset: usize, len: usize) -> [&[u8]; 2] {
         let len = len.min(self.len().saturating_sub(offset));
@@ -297,8 +304,8 @@ impl ByteRing {
         [&memory[at..at + first], &memory[..len - first]]
     }
 
-    /// The bytes that were written ahead from `offset` bytes past the readable part on, up to `len` of them; of a drawn ring only
-    /// while it [holds](Self::hold) them.
+    /// The bytes that were written ahead from `offset` bytes past the readable part on, up to `len`
+    /// of them; of a drawn ring only while it [holds](Self::hold) them.
     #[must_use]
     pub(crate) fn slices_ahead(&self, offset: usize, len: usize) -> [&[u8]; 2] {
         let len = len.min(self.ahead().saturating_sub(offset));
@@ -346,8 +353,8 @@ impl ByteRing {
         one + two
     }
 
-    /// Frees the memory if nothing is readable and nothing was written ahead; returns whether the ring has no
-    /// memory afterwards.
+    /// Frees the memory if nothing is readable and nothing was written ahead; returns whether the
+    /// ring has no memory afterwards.
     pub(crate) fn release(&mut self) -> bool {
         if self.len == 0 && self.ahead == 0 {
             self.clear();
@@ -382,8 +389,8 @@ impl ByteRing {
         }
     }
 
-    /// The readable bytes in order, as chunks of the ring's memory, which is not copied. The second is empty unless they
-    /// [wrap](Self::wraps). What was written ahead is lost.
+    /// The readable bytes in order, as chunks of the ring's memory, which is not copied. The second
+    /// is empty unless they [wrap](Self::wraps). What was written ahead is lost.
     pub(crate) fn into_chunks(mut self) -> [Bytes; 2] {
         self.own();
         let [first, second] = self.slices(0, self.len()).map(<[u8]>::len);
@@ -395,7 +402,8 @@ impl ByteRing {
         [all.slice(head..head + first), all.slice(..second)]
     }
 
-    /// Index in `buf` of the byte at `offset` from the first readable one. The capacity must not be zero.
+    /// Index in `buf` of the byte at `offset` from the first readable one. The capacity must not be
+    /// zero.
     fn index(&self, offset: usize) -> usize {
         (self.head as usize + offset) & (self.capacity() - 1)
     }
@@ -414,8 +422,9 @@ impl ByteRing {
         }
     }
 
-    /// Gives back memory if the content takes a quarter of it or less; all of it if there is no content. A ring
-    /// that is shrunk whenever bytes have been consumed copies each byte a constant number of times.
+    /// Gives back memory if the content takes a quarter of it or less; all of it if there is no
+    /// content. A ring that is shrunk whenever bytes have been consumed copies each byte a constant
+    /// number of times.
     pub(crate) fn shrink(&mut self) {
         match self.len() + self.ahead() {
             0 => self.clear(),
@@ -424,8 +433,8 @@ impl ByteRing {
         }
     }
 
-    /// Moves the content to a buffer of at least `wanted` bytes, no less than the content and at most
-    /// [`MAX_CAPACITY`]. One that grows at least doubles.
+    /// Moves the content to a buffer of at least `wanted` bytes, no less than the content and at
+    /// most [`MAX_CAPACITY`]. One that grows at least doubles.
     #[cold]
     fn reallocate(&mut self, wanted: usize) {
         let used = self.len() + self.ahead();
@@ -454,7 +463,8 @@ impl ByteRing {
 }
 
 impl Drawn {
-    /// True if it does not hold bytes, and `data` is what it draws at `start` bytes from the first readable one.
+    /// True if it does not hold bytes, and `data` is what it draws at `start` bytes from the first
+    /// readable one.
     fn draws(&self, start: usize, data: &[u8]) -> bool {
         self.held.is_empty() && self.pattern.matches(self.pattern.advanced(self.phase, start), data)
     }

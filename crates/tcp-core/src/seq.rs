@@ -6,8 +6,9 @@
 //!       a        b
 //! ```
 //!
-//! Comparison is only meaningful within half the number space, which every window respects (RFC 7323, section
-//! 2.2 caps windows at 2^30). There is deliberately no `Ord`: an order that wraps is not total.
+//! Comparison is only meaningful within half the number space, which every window respects (RFC
+//! 7323, section 2.2 caps windows at 2^30). There is deliberately no `Ord`: an order that wraps is
+//! not total.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -59,8 +60,8 @@ impl SeqNum {
         if self.gt(other) { self } else { other }
     }
 
-    /// Octets from `earlier` to `self`, modulo 2^32; the caller must ensure that `self` is not before
-    /// `earlier`.
+    /// Octets from `earlier` to `self`, modulo 2^32; the caller must ensure that `self` is not
+    /// before `earlier`.
     #[must_use]
     pub const fn distance_from(self, earlier: Self) -> u32 {
         self.0.wrapping_sub(earlier.0)

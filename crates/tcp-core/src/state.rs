@@ -44,8 +44,8 @@ impl State {
         Self::TimeWait,
     ];
 
-    /// True from ESTABLISHED on, when our ACK of the peer's SYN has been acknowledged ("synchronized states",
-    /// RFC 9293, section 3.5.2 (3)).
+    /// True from ESTABLISHED on, when our ACK of the peer's SYN has been acknowledged
+    /// ("synchronized states", RFC 9293, section 3.5.2 (3)).
     #[must_use]
     pub const fn is_synchronized(self) -> bool {
         !matches!(self, Self::Closed | Self::Listen | Self::SynSent | Self::SynReceived)

@@ -1,9 +1,10 @@
 //! Which of several endpoints of one host, its shards, has a connection.
 //!
-//! All shards compute the same hash of a connection's remote address and two ports, so each knows who owns a packet without asking
-//! anybody. It is made of 32-bit operations that the kernel's socket filters have, classic BPF included, so that a device can steer by it
-//! ([`Steering::terms`]). The local address is left out: what a host with one address receives has only one, and so a program in the
-//! kernel needs to load less.
+//! All shards compute the same hash of a connection's remote address and two ports, so each knows
+//! who owns a packet without asking anybody. It is made of 32-bit operations that the kernel's
+//! socket filters have, classic BPF included, so that a device can steer by it
+//! ([`Steering::terms`]). The local address is left out: what a host with one address receives has
+//! only one, and so a program in the kernel needs to load less.
 
 use crate::wire::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_TCP, Quoted, RxPacket, skip_extensions};
 use core::hash::Hasher as _;
@@ -33,8 +34,9 @@ pub struct Steering {
 /// shard = (h * mix[0] >> 16) % shards
 /// ```
 ///
-/// `address` is the remote IPv4 address, or the exclusive or of the four words of an IPv6 address. `ports` has the remote port in its
-/// upper half and the local port in the lower one, as a received TCP header has them. All arithmetic wraps at 32 bits.
+/// `address` is the remote IPv4 address, or the exclusive or of the four words of an IPv6 address.
+/// `ports` has the remote port in its upper half and the local port in the lower one, as a received
+/// TCP header has them. All arithmetic wraps at 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Terms {
@@ -54,8 +56,8 @@ impl core::fmt::Debug for Steering {
 }
 
 impl Steering {
-    /// Spreads connections over `shards` shards, 1 to [`MAX_SHARDS`] (others are brought into that range). All shards of a host have the same
-    /// `seed`.
+    /// Spreads connections over `shards` shards, 1 to [`MAX_SHARDS`] (others are brought into that
+    /// range). All shards of a host have the same `seed`.
     #[must_use]
     pub fn new(shards: usize, seed: &[u8; 32]) -> Self {
         let (key, text) = seed.split_at(16);
@@ -88,8 +90,9 @@ impl Steering {
         self.hash(address, (u32::from(remote.port()) << 16) | u32::from(local))
     }
 
-    /// The owner of a received packet. TCP segments, and ICMP errors about them, belong to the owner of their connection; everything else to the
-    /// first shard: UDP, pings, fragments until they are put together, and what is malformed.
+    /// The owner of a received packet. TCP segments, and ICMP errors about them, belong to the
+    /// owner of their connection; everything else to the first shard: UDP, pings, fragments until
+    /// they are put together, and what is malformed.
     #[must_use]
     #[inline]
     pub fn shard_for(&self, packet: &RxPacket<'_>) -> usize {

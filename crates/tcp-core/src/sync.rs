@@ -1,5 +1,5 @@
-//! What the endpoints of a host share is made of these. `tests/models` compiles the same code with shuttle's in their place, to try many
-//! schedules of the threads.
+//! What the endpoints of a host share is made of these. `tests/models` compiles the same code with
+//! shuttle's in their place, to try many schedules of the threads.
 //!
 //! No target needs atomics of 64 bits for it.
 

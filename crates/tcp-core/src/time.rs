@@ -1,7 +1,8 @@
 //! Time in the core: nanoseconds on the driver's clock.
 //!
-//! The core never reads a clock. Every input carries an [`Instant`], and so does every wake-up that the core
-//! asks for. The driver chooses the origin; it only has to stay the same during the life of an endpoint.
+//! The core never reads a clock. Every input carries an [`Instant`], and so does every wake-up that
+//! the core asks for. The driver chooses the origin; it only has to stay the same during the life
+//! of an endpoint.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -70,7 +71,8 @@ impl Instant {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// In units of 2^20 ns, about a millisecond; wraps after 52 days. For what is kept per connection in four bytes.
+    /// In units of 2^20 ns, about a millisecond; wraps after 52 days. For what is kept per
+    /// connection in four bytes.
     pub(crate) const fn coarse(self) -> u32 {
         (self.0 >> COARSE) as u32
     }
@@ -108,8 +110,8 @@ impl fmt::Debug for Instant {
     }
 }
 
-/// A span of time in whole nanoseconds. Takes eight bytes (`core::time::Duration`: sixteen); arithmetic
-/// saturates.
+/// A span of time in whole nanoseconds. Takes eight bytes (`core::time::Duration`: sixteen);
+/// arithmetic saturates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct Duration(u64);
@@ -144,8 +146,8 @@ impl Duration {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// In units of 2^20 ns, about a millisecond; at most 52 days. The phase of the clock at `now` decides whether it is rounded
-    /// up, so the sum of many short spans is right on average.
+    /// In units of 2^20 ns, about a millisecond; at most 52 days. The phase of the clock at `now`
+    /// decides whether it is rounded up, so the sum of many short spans is right on average.
     pub(crate) fn to_coarse(self, now: Instant) -> u32 {
         let phase = now.0 % (1 << COARSE);
         u32::try_from(self.0.saturating_add(phase) >> COARSE).unwrap_or(u32::MAX)
@@ -213,8 +215,8 @@ impl Duration {
         }
     }
 
-    /// `self * numerator / denominator` with a 128-bit product, rounded down; saturates, and a denominator of
-    /// zero gives [`Duration::MAX`].
+    /// `self * numerator / denominator` with a 128-bit product, rounded down; saturates, and a
+    /// denominator of zero gives [`Duration::MAX`].
     #[must_use]
     pub const fn mul_ratio(self, numerator: u64, denominator: u64) -> Self {
         if denominator == 0 {

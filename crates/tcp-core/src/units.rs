@@ -5,8 +5,8 @@ use core::fmt;
 
 /// A congestion window or slow-start threshold: bytes with 16 fraction bits.
 ///
-/// Fractions are valid everywhere: a window of a hundredth of a segment means one full segment every hundred
-/// round trips. Only algorithms themselves round a window to a segment.
+/// Fractions are valid everywhere: a window of a hundredth of a segment means one full segment
+/// every hundred round trips. Only algorithms themselves round a window to a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Window(u64);
 
@@ -36,8 +36,8 @@ impl Window {
         self.0
     }
 
-    /// A window of `bytes` with their fraction, rounded down to 2^-16 byte; saturates; negative numbers and
-    /// NaN give the empty window.
+    /// A window of `bytes` with their fraction, rounded down to 2^-16 byte; saturates; negative
+    /// numbers and NaN give the empty window.
     #[must_use]
     pub const fn from_f64(bytes: f64) -> Self {
         Self((bytes * 65_536.0) as u64)
@@ -67,8 +67,8 @@ impl Window {
         Self(self.0.saturating_sub(rhs.0))
     }
 
-    /// `self * numerator / denominator` with a 128-bit product, rounded down to 2^-16 byte; saturates, and a
-    /// denominator of zero gives [`Window::MAX`].
+    /// `self * numerator / denominator` with a 128-bit product, rounded down to 2^-16 byte;
+    /// saturates, and a denominator of zero gives [`Window::MAX`].
     #[must_use]
     pub const fn mul_ratio(self, numerator: u64, denominator: u64) -> Self {
         if denominator == 0 {
@@ -141,7 +141,8 @@ impl Rate {
         self.0.saturating_mul(8)
     }
 
-    /// The time that `bytes` take at this rate, rounded down to the nanosecond; [`Duration::MAX`] at rate zero.
+    /// The time that `bytes` take at this rate, rounded down to the nanosecond; [`Duration::MAX`]
+    /// at rate zero.
     #[must_use]
     pub const fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {

@@ -1,9 +1,9 @@
 //! How much of the congestion window the flow uses: the condition for raising it.
 //!
-//! A window that the flow does not fill says nothing about the path, and must not grow without limit (RFC
-//! 7661). A flight that fills it has used it, whether or not more data is waiting. Like Linux
-//! (`tcp_cwnd_validate`), the sender keeps two facts about the outstanding window of data: up to which
-//! sequence number the window was full, and the largest flight.
+//! A window that the flow does not fill says nothing about the path, and must not grow without
+//! limit (RFC 7661). A flight that fills it has used it, whether or not more data is waiting. Like
+//! Linux (`tcp_cwnd_validate`), the sender keeps two facts about the outstanding window of data: up
+//! to which sequence number the window was full, and the largest flight.
 //!
 //! ```text
 //!          una                                    nxt
@@ -21,7 +21,8 @@ pub(crate) struct WindowUse {
     limited: SeqNum,
     /// The largest flight of the current window of data, in bytes.
     largest: u32,
-    /// SND.NXT when the flight was largest; the next window of data starts when this is acknowledged.
+    /// SND.NXT when the flight was largest; the next window of data starts when this is
+    /// acknowledged.
     until: SeqNum,
 }
 
@@ -36,7 +37,8 @@ impl WindowUse {
         self.limited = seq;
     }
 
-    /// New data was sent, so `[una, nxt)` is outstanding; `full`: the window has no room for another segment.
+    /// New data was sent, so `[una, nxt)` is outstanding; `full`: the window has no room for
+    /// another segment.
     pub(crate) fn on_sent(&mut self, una: SeqNum, nxt: SeqNum, full: bool) {
         let flight = nxt.distance_from(una);
         if una.ge(self.until) || flight > self.largest {
@@ -59,7 +61,8 @@ impl WindowUse {
         self.limited.gt(una)
     }
 
-    /// The largest flight of the window of data that is outstanding, or that the current ACK completes.
+    /// The largest flight of the window of data that is outstanding, or that the current ACK
+    /// completes.
     pub(crate) const fn largest_flight(&self) -> u32 {
         self.largest
     }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// Most that an idle established connection may take, in bytes.
 const IDLE: u64 = 672;
 
-/// Most that a released connection in TIME-WAIT may take, in bytes: a record of 64, up to 12 in the hash table, and spare
-/// capacity.
+/// Most that a released connection in TIME-WAIT may take, in bytes: a record of 64, up to 12 in the
+/// hash table, and spare capacity.
 const TIME_WAIT: u64 = 92;
 
 /// Gives everything that the one has to send to the other.
@@ -36,7 +36,8 @@ fn endpoint(host: u8, super_packets: bool) -> Endpoint {
     Endpoint::new(config, Box::new(Fifo::default()), [host; 32])
 }
 
-/// Gives what `from` has to send to `to`, in place, as far as `budget` goes. The latest packet is noted in `last`.
+/// Gives what `from` has to send to `to`, in place, as far as `budget` goes. The latest packet is
+/// noted in `last`.
 fn pass_some(
     now: Instant,
     budget: TxBudget,
@@ -102,7 +103,8 @@ impl Pair {
         for number in 0..connections {
             let remote = SocketAddr::from(([10, 0, 0, 2], 80));
             let mut target = Target::from(remote);
-            // More connections than ephemeral ports are not needed here, but they should be cheap to name.
+            // More connections than ephemeral ports are not needed here, but they should be cheap
+            // to name.
             target.local_port = Some(1_000 + number as u16);
             let client = self.a.connect(self.now, target, config.clone()).unwrap();
             opened(client);
@@ -176,8 +178,9 @@ fn super_packets_allocate_nothing() {
     no_allocation_in_steady_state(true, pass);
 }
 
-/// A reader of chunks takes memory along with the data. That must not cost more of it than there is data: what single packets bring is gathered
-/// where it stays, and not in a ring that grows anew for each chunk.
+/// A reader of chunks takes memory along with the data. That must not cost more of it than there is
+/// data: what single packets bring is gathered where it stays, and not in a ring that grows anew
+/// for each chunk.
 #[test]
 fn chunks_of_single_packets_take_little_more_memory_than_they_have_data() {
     let mut pair = Pair::new(false);
@@ -292,7 +295,8 @@ fn an_idle_connection_is_small_again_after_use() {
     assert!(counted.bytes_current < 4 * IDLE as i64, "{} bytes stay", counted.bytes_current);
 }
 
-/// An application that writes all it can costs what its windows can send soon, not the limit of its buffers.
+/// An application that writes all it can costs what its windows can send soon, not the limit of its
+/// buffers.
 #[test]
 fn fast_writers_hold_two_windows() {
     const CONNECTIONS: u32 = 100;
@@ -430,8 +434,8 @@ fn the_account_of_memory_is_that_of_the_allocator() {
     check(&pair, total, "the end of one");
 }
 
-/// Chunks that the application has handed over count as what they keep from being freed, and so do blocks until their last
-/// byte is read.
+/// Chunks that the application has handed over count as what they keep from being freed, and so do
+/// blocks until their last byte is read.
 #[test]
 fn the_account_of_chunks_is_that_of_the_allocator() {
     const CHUNK: usize = 700_000;

@@ -1,5 +1,6 @@
-//! Binomial congestion control: per round trip the window w grows by alpha / w^k segments, and at a loss it shrinks by beta w^l
-//! (D. Bansal and H. Balakrishnan, *Binomial Congestion Control Algorithms*, INFOCOM 2001, section II).
+//! Binomial congestion control: per round trip the window w grows by alpha / w^k segments, and at a
+//! loss it shrinks by beta w^l (D. Bansal and H. Balakrishnan, *Binomial Congestion Control
+//! Algorithms*, INFOCOM 2001, section II).
 //!
 //! ```text
 //!   k = 0, l = 1        AIMD, as Reno                k + l = 1: shares a link fairly with Reno

@@ -1,9 +1,12 @@
-//! Sends at a rate that is known beforehand, and takes no loss for congestion: for a path with reserved capacity and a noisy link in
-//! it, as to a satellite. (SCPS-TP, CCSDS 714.0-B-2, has this as open-loop rate control.)
+//! Sends at a rate that is known beforehand, and takes no loss for congestion: for a path with
+//! reserved capacity and a noisy link in it, as to a satellite. (SCPS-TP, CCSDS 714.0-B-2, has this
+//! as open-loop rate control.)
 //!
-//! It needs the whole trait: a rate of its own for the pacer, and a window that a loss does not shrink.
+//! It needs the whole trait: a rate of its own for the pacer, and a window that a loss does not
+//! shrink.
 //!
-//! Where it fails: on a path that others share, it takes what it was told to take, whatever becomes of them. Do not use it there.
+//! Where it fails: on a path that others share, it takes what it was told to take, whatever becomes
+//! of them. Do not use it there.
 
 use ackline::core::policy::cc::{
     AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Pacing, Reaction, Restart, SendDecision,
@@ -65,8 +68,8 @@ impl CongestionControl for KnownRate {
         SendDecision::window(self.window, self.ssthresh).paced(Pacing::AtRate(self.rate))
     }
 
-    /// Grows as in slow start until the window holds what the rate sends in two round trips: one is under way, and one leaves room
-    /// for repairs.
+    /// Grows as in slow start until the window holds what the rate sends in two round trips: one is
+    /// under way, and one leaves room for repairs.
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
         let Some(rtt) = view.srtt else { return Reaction::None };
         let per_second = Window::from_bytes(self.rate.bytes_per_second());
@@ -78,8 +81,8 @@ impl CongestionControl for KnownRate {
         Reaction::None
     }
 
-    /// A loss changes nothing: the core repairs it, and the pacer keeps the rate. A timeout is different: nothing comes back, so the
-    /// window is what the RTO response proposes.
+    /// A loss changes nothing: the core repairs it, and the pacer keeps the rate. A timeout is
+    /// different: nothing comes back, so the window is what the RTO response proposes.
     fn on_congestion(&mut self, _: &FlowView, event: &CongestionEvent) {
         if let CongestionEvent::Timeout { first, window, ssthresh, .. } = *event {
             match ssthresh {

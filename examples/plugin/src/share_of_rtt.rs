@@ -1,5 +1,6 @@
-//! An ACK policy whose delay is a share of the round trip: four ACKs per round trip of bulk data are enough for a sender that paces, and
-//! on a short path an ACK never waits for long (RFC 9293, section 3.8.6.3, sets the bounds; QUIC's ack-frequency extension has the idea).
+//! An ACK policy whose delay is a share of the round trip: four ACKs per round trip of bulk data
+//! are enough for a sender that paces, and on a short path an ACK never waits for long (RFC 9293,
+//! section 3.8.6.3, sets the bounds; QUIC's ack-frequency extension has the idea).
 
 use ackline::core::Duration;
 use ackline::core::policy::ack::{AckPlan, AckPolicy, DataArrival, DataClass, RecvView, SoftObligations};

@@ -137,7 +137,8 @@ impl Liar {
     }
 }
 
-/// The `index`th stranger's address and port: nobody's on this network, and no answer comes from there.
+/// The `index`th stranger's address and port: nobody's on this network, and no answer comes from
+/// there.
 pub(super) fn somewhere(index: u32) -> SocketAddr {
     // 198.18.0.0/15: RFC 2544, for benchmarks.
     let address = Ipv4Addr::from(0xc612_0000 | (index & 0x1_ffff));

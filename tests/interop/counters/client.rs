@@ -52,7 +52,8 @@ impl<'a> Client<'a> {
         Self { sack: false, ..self }
     }
 
-    /// Says a segment that begins `seq` octets after the next number of its own, and acknowledges so much more than it has.
+    /// Says a segment that begins `seq` octets after the next number of its own, and acknowledges
+    /// so much more than it has.
     pub(super) fn say_at(&mut self, flags: TcpFlags, seq: i32, ack: i32, len: usize) {
         let mut header = TcpHeader::new(self.own, PLACE);
         header.flags = flags;

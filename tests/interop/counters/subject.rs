@@ -48,8 +48,8 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// In the namespace of this thread. The kernel's limit of ACKs (`tcp_invalid_ratelimit`) is far longer than the test: what it
-    /// suppresses does not depend on how fast this runs.
+    /// In the namespace of this thread. The kernel's limit of ACKs (`tcp_invalid_ratelimit`) is far
+    /// longer than the test: what it suppresses does not depend on how fast this runs.
     pub(super) fn start() -> Result<Self, Error> {
         let failed = |action| move |source| Error::System { action, source };
         let limit = "/proc/sys/net/ipv4/tcp_invalid_ratelimit";

@@ -55,7 +55,8 @@ pub(super) enum Event {
     Rst,
     /// The peer sends its FIN.
     Fin,
-    /// The subject's application aborts the connection and keeps the handle: `abort`; in the kernel a connect to `AF_UNSPEC`.
+    /// The subject's application aborts the connection and keeps the handle: `abort`; in the kernel
+    /// a connect to `AF_UNSPEC`.
     Abort,
     /// It drops the handle.
     Drop,

@@ -126,7 +126,8 @@ impl Sample {
     /// Lets the event happen and asks both ends.
     pub(super) async fn run(mut self) -> (Cell, Kind, Report) {
         self.happen().await;
-        // Timers back off: what is lost is sent again after as long as it has been tried in vain, or twice that if a FIN follows it.
+        // Timers back off: what is lost is sent again after as long as it has been tried in vain,
+        // or twice that if a FIN follows it.
         let again = |since: Instant| 3 * since.elapsed() + Duration::from_secs(1);
         let settled = match self.cell.event {
             Event::LingerTimeout => LINGER + Duration::from_millis(600),
@@ -278,7 +279,8 @@ impl Subject {
                     if let Some(error) = stream.take_error()? {
                         return Err(error);
                     }
-                    // In these states the FIN was acknowledged; a closed socket without an error has ended in order.
+                    // In these states the FIN was acknowledged; a closed socket without an error
+                    // has ended in order.
                     let state = info(stream).state;
                     if matches!(state, Some(State::FinWait2 | State::TimeWait | State::Closed)) {
                         return Ok(());
@@ -295,7 +297,8 @@ impl Subject {
     }
 }
 
-/// Closes the peer's side, and waits for the ACK of the FIN, which may be a delayed one and would be lost on a deaf peer.
+/// Closes the peer's side, and waits for the ACK of the FIN, which may be a delayed one and would
+/// be lost on a deaf peer.
 async fn closes(peer: &mut net::TcpStream) {
     peer.shutdown().await.expect("open");
     await_that("the FIN is acknowledged", || info(peer).state == Some(State::FinWait2)).await;

@@ -1,10 +1,12 @@
-//! Features of a network card, by the kernel's ethtool netlink: `Documentation/networking/ethtool-netlink.rst`.
+//! Features of a network card, by the kernel's ethtool netlink:
+//! `Documentation/networking/ethtool-netlink.rst`.
 
 use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
 
-/// `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`, and the attributes of a family: `include/uapi/linux/genetlink.h`.
+/// `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`, and the attributes of a family:
+/// `include/uapi/linux/genetlink.h`.
 const CONTROL: u16 = 16;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
@@ -27,7 +29,8 @@ const ERROR: u16 = 2;
 /// `NLA_F_NESTED`.
 const NESTED: u16 = 0x8000;
 
-/// Switches features of an interface of this namespace on or off, by their names in `ethtool -k`'s kernel spelling.
+/// Switches features of an interface of this namespace on or off, by their names in `ethtool -k`'s
+/// kernel spelling.
 pub(crate) fn set_features(interface: &str, features: &[&str], on: bool) -> io::Result<()> {
     let mut socket = Conversation::open()?;
     let family = socket.family("ethtool\0")?;
@@ -73,7 +76,8 @@ impl Conversation {
         Err(io::Error::other("the kernel does not know this family"))
     }
 
-    /// Sends a request; the first message of the answer that is not its acknowledgement, or nothing.
+    /// Sends a request; the first message of the answer that is not its acknowledgement, or
+    /// nothing.
     fn ask(&mut self, kind: u16, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>> {
         let mut message = Vec::new();
         message.extend(u32::try_from(20 + attributes.len()).expect("short").to_ne_bytes());

@@ -20,7 +20,8 @@ use tokio::net;
 use tokio::task::JoinHandle;
 use watchdog::Watchdog;
 
-/// Declares tests that run inside [`World`]s: `fn name(world) from setup { body }`, where the body may await.
+/// Declares tests that run inside [`World`]s: `fn name(world) from setup { body }`, where the body
+/// may await.
 macro_rules! against_kernel {
     ($($(#[$attribute:meta])* fn $name:ident($world:ident) from $setup:expr; $body:block)*) => {
         $(
@@ -63,7 +64,8 @@ pub(crate) struct Setup {
     pub(crate) sysctls: Vec<(&'static str, &'static str)>,
     /// The stack answers for every address, and the kernel sends it what goes to 203.0.113.0/24.
     pub(crate) tunnel: bool,
-    /// The stack is on an Ethernet, in place of a TUN device; features that the card at the far end does without.
+    /// The stack is on an Ethernet, in place of a TUN device; features that the card at the far end
+    /// does without.
     pub(crate) ethernet: Option<&'static [&'static str]>,
 }
 
@@ -116,7 +118,8 @@ impl Setup {
         Self { tunnel: true, ..self }
     }
 
-    /// On an Ethernet between two namespaces, this thread's with the kernel whose TCP is tested and another one.
+    /// On an Ethernet between two namespaces, this thread's with the kernel whose TCP is tested and
+    /// another one.
     pub(crate) fn ethernet(self) -> Self {
         Self { ethernet: Some(&[]), ..self }
     }
@@ -241,7 +244,8 @@ struct Place {
     interface: String,
 }
 
-/// A stack, with the kernel at the other end of its device. Everything of a test happens on one thread.
+/// A stack, with the kernel at the other end of its device. Everything of a test happens on one
+/// thread.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) stack: Stack,
@@ -462,8 +466,8 @@ impl World {
         false
     }
 
-    /// The device was used as it was meant to be: it refused nothing, and super-packets went both ways or not
-    /// at all.
+    /// The device was used as it was meant to be: it refused nothing, and super-packets went both
+    /// ways or not at all.
     pub(crate) fn check_device(&self) {
         let stats = self.stack.stats();
         assert_eq!(stats.device_drops, 0, "packets that the device refused");

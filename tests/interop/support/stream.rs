@@ -4,8 +4,8 @@ use std::io;
 use std::sync::LazyLock;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// A prime, so that no multiple of a segment's, a window's or a buffer's size is one of the period: a byte in the
-/// wrong place differs.
+/// A prime, so that no multiple of a segment's, a window's or a buffer's size is one of the period:
+/// a byte in the wrong place differs.
 const PERIOD: usize = 1_048_583;
 /// Most bytes of one write or read.
 const CHUNK: usize = 128 << 10;
@@ -25,7 +25,8 @@ static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
     [&period[..], &period[..]].concat()
 });
 
-/// The bytes of a stream from `offset` on, at most `len` of them. Streams of different `key`s differ.
+/// The bytes of a stream from `offset` on, at most `len` of them. Streams of different `key`s
+/// differ.
 pub(crate) fn bytes(key: u64, offset: u64, len: usize) -> &'static [u8] {
     let start = ((key.wrapping_mul(7919) % PERIOD as u64 + offset) % PERIOD as u64) as usize;
     &BYTES[start..][..len.min(CHUNK)]

@@ -1,5 +1,5 @@
-//! The queues between shards, the lock of one, and the limits of all, on threads in random schedules: no packet and no wake-up is lost, and no limit
-//! exceeded.
+//! The queues between shards, the lock of one, and the limits of all, on threads in random
+//! schedules: no packet and no wake-up is lost, and no limit exceeded.
 //!
 //! ```text
 //! cargo run --release --manifest-path tests/models/Cargo.toml               # 20,000 schedules of each model
@@ -7,13 +7,19 @@
 //! SHUTTLE_RANDOM_SEED=SEED cargo run --release --manifest-path tests/models/Cargo.toml -- 1    # one that has failed
 //! ```
 //!
-//! These are the runtime's own files, `stack/inbox.rs`, `stack/hub.rs`, `stack/egress.rs` and `stack/lock.rs`, and the core's `pool.rs`, `host_memory.rs` and `host_rate.rs`, with the locks and atomics of shuttle in place of std's. shuttle runs one thread
-//! at a time, and chooses at each lock, atomic operation and wake-up who goes on. A driver that sleeps although something has come for it, or that others
-//! wait for, leaves nobody who could go on: shuttle calls that a deadlock, and prints the seed of the schedule.
+//! These are the runtime's own files, `stack/inbox.rs`, `stack/hub.rs`, `stack/egress.rs` and
+//! `stack/lock.rs`, and the core's `pool.rs`, `host_memory.rs` and `host_rate.rs`, with the locks
+//! and atomics of shuttle in place of std's. shuttle runs one thread at a time, and chooses at each
+//! lock, atomic operation and wake-up who goes on. A driver that sleeps although something has come
+//! for it, or that others wait for, leaves nobody who could go on: shuttle calls that a deadlock,
+//! and prints the seed of the schedule.
 //!
-//! A driver here does with its `Links` what the real one does in a turn, in the same order, and nothing else. So the models cover who wakes whom, who takes what, the end
-//! of a stack and a shard that stops; who sends what the scheduler of all releases; a driver that returns when an application has the lock; and who may have how much of what all share. They do not cover what is behind the lock of a shard, nor weak memory
-//! orders: shuttle's atomics are sequentially consistent.
+//! A driver here does with its `Links` what the real one does in a turn, in the same order, and
+//! nothing else. So the models cover who wakes whom, who takes what, the end of a stack and a shard
+//! that stops; who sends what the scheduler of all releases; a driver that returns when an
+//! application has the lock; and who may have how much of what all share. They do not cover what is
+//! behind the lock of a shard, nor weak memory orders: shuttle's atomics are sequentially
+//! consistent.
 
 #[path = "../../../crates/runtime/src/stack/egress.rs"]
 mod egress;
@@ -125,8 +131,9 @@ fn take(links: &mut Links) -> usize {
     taken
 }
 
-/// A driver's turns, between which it sleeps, until it is `over`. It asks again when it has said that it sleeps, because the last of the others may
-/// have come to rest meanwhile. Returns the packets that it has taken.
+/// A driver's turns, between which it sleeps, until it is `over`. It asks again when it has said
+/// that it sleeps, because the last of the others may have come to rest meanwhile. Returns the
+/// packets that it has taken.
 fn drive(links: &mut Links, over: impl Fn(&mut Links, usize) -> bool) -> usize {
     let mut taken = 0;
     future::block_on(poll_fn(|cx| {
@@ -156,7 +163,8 @@ fn packets_for_a_sleeper() {
     assert_eq!(owner.dropped(), 0);
 }
 
-/// No handle is left, and each shard still has something for the next one. All end, whoever is the last.
+/// No handle is left, and each shard still has something for the next one. All end, whoever is the
+/// last.
 fn all_come_to_rest() {
     let shards = links(3).into_iter().map(|mut links| {
         thread::spawn(move || {
@@ -170,8 +178,8 @@ fn all_come_to_rest() {
     }
 }
 
-/// A shard stops while others have packets for it, and wait until it has nothing to deliver. They end, and each packet was taken or is counted as
-/// dropped.
+/// A shard stops while others have packets for it, and wait until it has nothing to deliver. They
+/// end, and each packet was taken or is counted as dropped.
 fn one_stops() {
     const PACKETS: usize = 2;
     let mut shards = links(3).into_iter();
@@ -193,8 +201,8 @@ fn one_stops() {
     assert_eq!(taken as u64 + stopping.dropped(), 2 * PACKETS as u64);
 }
 
-/// Shards share a queue with room for one packet: each has several to send, and sleeps while it has to wait. All leave, although another shard may be who takes
-/// a packet out of the queue.
+/// Shards share a queue with room for one packet: each has several to send, and sleeps while it has
+/// to wait. All leave, although another shard may be who takes a packet out of the queue.
 fn at_the_scheduler() {
     const PACKETS: u64 = 2;
     const NOW: Instant = Instant::from_secs(1);
@@ -222,7 +230,8 @@ fn at_the_scheduler() {
                             given += 1;
                         }
                     }
-                    // As an endpoint: whoever may ask again because of a packet that leaves does so before the next.
+                    // As an endpoint: whoever may ask again because of a packet that leaves does so
+                    // before the next.
                     if let Popped::Packet(packet) = way.pop(NOW, &LinkView::new(u32::MAX)) {
                         assert_eq!(packet, data(sent), "its own, in order");
                         sent += 1;
@@ -243,7 +252,8 @@ fn at_the_scheduler() {
     }
 }
 
-/// Applications have the stack when its driver is due: the driver has all its turns, and nobody sees what another is changing.
+/// Applications have the stack when its driver is due: the driver has all its turns, and nobody
+/// sees what another is changing.
 fn at_the_lock() {
     const TURNS: usize = 3;
     let lock = sync::Arc::new(Lock::new(0));
@@ -297,7 +307,8 @@ fn in_threads(work: impl Fn(usize) + Send + Sync + 'static) {
     }
 }
 
-/// Endpoints take, replace and give back. Together they never have more than the limit, and nothing is lost.
+/// Endpoints take, replace and give back. Together they never have more than the limit, and nothing
+/// is lost.
 fn within_a_limit() {
     for (whole, most) in [(3, 2), (400, 130)] {
         let pool = sync::Arc::new(Pool::new(whole, 3));
@@ -331,7 +342,8 @@ fn within_a_limit() {
     }
 }
 
-/// Endpoints reserve, hold, and give back. Together they never have reserved more than the budget, and nothing is lost.
+/// Endpoints reserve, hold, and give back. Together they never have reserved more than the budget,
+/// and nothing is lost.
 fn within_a_budget() {
     const BUDGET: u64 = 10_000;
     let host = sync::Arc::new(HostMemory::new(BUDGET, 3));

@@ -5,7 +5,8 @@ use core::alloc::{GlobalAlloc, Layout};
 
 struct NoMemory;
 
-// SAFETY: null is a valid answer of `alloc`, and nothing is ever handed out that `dealloc` could get back.
+// SAFETY: null is a valid answer of `alloc`, and nothing is ever handed out that `dealloc` could
+// get back.
 unsafe impl GlobalAlloc for NoMemory {
     unsafe fn alloc(&self, _: Layout) -> *mut u8 {
         core::ptr::null_mut()

@@ -99,7 +99,8 @@ impl World {
         }
     }
 
-    /// The application lets go: what it has not read is lost, and what comes later is answered with RST.
+    /// The application lets go: what it has not read is lost, and what comes later is answered with
+    /// RST.
     pub(super) fn release(&mut self, index: usize, conn: ConnId) {
         if let Some((ours, _)) = self.streams(index, conn) {
             self.streams.entry(ours).or_default().ended = true;

@@ -99,7 +99,8 @@ impl World {
             assert!(conn.write_space() <= send);
             assert!(u64::from(info.unacked) + u64::from(info.notsent_bytes) <= send as u64 + 1, "{info:?}");
         }
-        // A deadline that is due is served; then the next one lies in the future, or the host would spin.
+        // A deadline that is due is served; then the next one lies in the future, or the host would
+        // spin.
         for _ in 0..1_000 {
             let host = &mut self.hosts[index];
             let Some(wakeup) = host.endpoint.poll_timeout() else { return };

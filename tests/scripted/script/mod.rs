@@ -1,8 +1,8 @@
 //! Two endpoints, two applications and a network that do what a string of octets tells them to.
 //!
-//! Every octet is an instruction or a parameter of one, so that any string is a script: a fuzzer can learn to write
-//! them, and a property test can draw them at random. While it runs, [`World`] checks what must hold whatever the
-//! network does:
+//! Every octet is an instruction or a parameter of one, so that any string is a script: a fuzzer
+//! can learn to write them, and a property test can draw them at random. While it runs, [`World`]
+//! checks what must hold whatever the network does:
 //!
 //! - nothing panics, and every call returns;
 //! - what is emitted is a valid packet, no longer than the device permits;
@@ -10,8 +10,8 @@
 //! - no buffer grows beyond its limit, and no host has more connections than it may;
 //! - what is read is what was written, and no application is told the same thing twice.
 //!
-//! In the end the network becomes perfect, and everything that was written has to arrive. Both hold only until the
-//! script forges a packet; from then on it is enough to survive.
+//! In the end the network becomes perfect, and everything that was written has to arrive. Both hold
+//! only until the script forges a packet; from then on it is enough to survive.
 
 mod application;
 mod driver;

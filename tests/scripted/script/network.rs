@@ -8,8 +8,8 @@ use ackline::core::wire::{
 use ackline::core::{Duration, Instant, TxPacket};
 use std::num::NonZeroU16;
 
-/// Packets older than this are lost: the maximum segment lifetime, on which a new connection between the same two
-/// sockets relies. Half of TIME-WAIT.
+/// Packets older than this are lost: the maximum segment lifetime, on which a new connection
+/// between the same two sockets relies. Half of TIME-WAIT.
 const LIFETIME: Duration = Duration::from_secs(30);
 /// Packets under way; more are lost.
 pub(super) const IN_FLIGHT: usize = 256;
@@ -67,7 +67,8 @@ impl World {
         }
     }
 
-    /// Changes octets of the headers, or of the data, of a packet under way, and delivers it as if its checksum were right.
+    /// Changes octets of the headers, or of the data, of a packet under way, and delivers it as if
+    /// its checksum were right.
     pub(super) fn forge(&mut self, script: &mut Script<'_>) {
         let index = script.choice(self.wire.len());
         let Some(mut flight) = self.wire.get(index).cloned() else { return };

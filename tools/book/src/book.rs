@@ -1,4 +1,5 @@
-//! The book itself: mdBook over docs/, with links that lead out of docs/ turned to the forge, and the reports framed.
+//! The book itself: mdBook over docs/, with links that lead out of docs/ turned to the forge, and
+//! the reports framed.
 
 use crate::links;
 use crate::pages::{BOOK, resolve};
@@ -33,7 +34,8 @@ pub fn build(root: &Path, reports: &Path) -> Result<PathBuf> {
     Ok(out)
 }
 
-/// Links to what the book does not have lead to the forge; a link to a folder of docs/, to the folder's page.
+/// Links to what the book does not have lead to the forge; a link to a folder of docs/, to the
+/// folder's page.
 fn turn_links(root: &Path, page: &str, text: &str) -> String {
     let mut turned = text.to_owned();
     for link in links::of(text).into_iter().rev() {

@@ -10,7 +10,8 @@ pub fn check(out: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     list(out, &mut files)?;
     ensure!(files.iter().any(|file| is_search_index(file)), "{}: no search index", out.display());
-    // Reports are checked where they are made; the page for wrong addresses has its links from the site's root.
+    // Reports are checked where they are made; the page for wrong addresses has its links from the
+    // site's root.
     let is_page = |file: &&PathBuf| {
         file.extension().is_some_and(|extension| extension == "html")
             && !file.starts_with(out.join("reports"))

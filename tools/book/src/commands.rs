@@ -1,4 +1,5 @@
-//! The commands that pages show: each fenced `sh` block is run on a small network of its own, or says why not. Comments before a block say how:
+//! The commands that pages show: each fenced `sh` block is run on a small network of its own, or
+//! says why not. Comments before a block say how:
 //!
 //! ```text
 //! <!-- stage: crate cc gentle -->          what there is beside the network; see tools/book/stage/settings
@@ -9,7 +10,8 @@
 //!                                          numbers and units; or the commands in it do, which stand behind "$ "
 //! ```
 //!
-//! A line's own comment names the peer that the reader has to start: `# with: COMMAND` beside it, `# and: COMMAND` once it waits to be asked.
+//! A line's own comment names the peer that the reader has to start: `# with: COMMAND` beside it,
+//! `# and: COMMAND` once it waits to be asked.
 
 use crate::pages::Page;
 use anyhow::{Context as _, Result, bail, ensure};
@@ -53,7 +55,8 @@ struct Line {
     and: String,
 }
 
-/// Runs the blocks of README and docs, those of pages whose name contains `only`, and prints what was and was not run.
+/// Runs the blocks of README and docs, those of pages whose name contains `only`, and prints what
+/// was and was not run.
 pub fn run(root: &Path, ackline: &Path, target: &Path, pages: &[Page], only: Option<&str>) -> Result<()> {
     let mut blocks = Vec::new();
     let mut files = Vec::new();
@@ -309,7 +312,8 @@ fn quoted(text: &str) -> String {
 /// What `run` ends with if a program is missing.
 const MISSING: &str = "exit status: 77";
 
-/// Runs a block in namespaces that end with it. Returns why it was skipped, if it was. The error has what was printed.
+/// Runs a block in namespaces that end with it. Returns why it was skipped, if it was. The error
+/// has what was printed.
 fn execute(
     root: &Path,
     ackline: &Path,

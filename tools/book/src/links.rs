@@ -1,4 +1,5 @@
-//! Links of Markdown pages: to files, folders, headings and lines of this repository. Nothing is looked up in the network.
+//! Links of Markdown pages: to files, folders, headings and lines of this repository. Nothing is
+//! looked up in the network.
 
 use crate::pages::{self, Page};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -48,7 +49,8 @@ fn extensions() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_GFM
 }
 
-/// The target is the last thing in a link, so that a label which is spelled the same does not count.
+/// The target is the last thing in a link, so that a label which is spelled the same does not
+/// count.
 fn written_in(text: &str, range: Range<usize>, target: &str) -> Option<Link> {
     let at = range.start + text[range].rfind(target)?;
     (!target.is_empty()).then(|| Link { target: target.to_owned(), at: at..at + target.len() })
@@ -68,7 +70,8 @@ pub fn attributes(html: &str, names: &[&str]) -> Vec<(String, Range<usize>)> {
     found
 }
 
-/// What follows `#` in a link to each heading of the page, as GitHub and mdBook name it; and the ids that the page itself sets.
+/// What follows `#` in a link to each heading of the page, as GitHub and mdBook name it; and the
+/// ids that the page itself sets.
 fn anchors(text: &str) -> HashSet<String> {
     let mut anchors = HashSet::new();
     let mut seen: HashMap<String, usize> = HashMap::new();

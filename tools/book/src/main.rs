@@ -1,5 +1,6 @@
-//! Builds the documentation book from the pages in docs/, and checks what those pages claim: every link has a target, every quoted file
-//! and every quoted output is what it says. `.ci/book` runs it.
+//! Builds the documentation book from the pages in docs/, and checks what those pages claim: every
+//! link has a target, every quoted file and every quoted output is what it says. `.ci/book` runs
+//! it.
 //!
 //! ```text
 //! ackline-book [--write] ACKLINE REPORTS

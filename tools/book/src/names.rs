@@ -1,4 +1,5 @@
-//! Names: the README has every crate and every command, and every benchmark that a page names exists.
+//! Names: the README has every crate and every command, and every benchmark that a page names
+//! exists.
 
 use crate::pages::Page;
 use anyhow::{Context as _, Result, ensure};
@@ -46,7 +47,8 @@ fn crates(root: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The commands that clap lists: two spaces, a word, and what it does. Longer descriptions go on further in.
+/// The commands that clap lists: two spaces, a word, and what it does. Longer descriptions go on
+/// further in.
 fn commands(help: &str) -> Vec<&str> {
     let list = help.split("\nCommands:\n").nth(1).unwrap_or_default();
     let lines = list.lines().take_while(|line| !line.is_empty());

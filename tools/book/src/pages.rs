@@ -17,7 +17,8 @@ pub struct Page {
     pub text: String,
 }
 
-/// All pages that git has or would add. Page templates of `ackline reproduce` are left out: their links hold where the finished page goes.
+/// All pages that git has or would add. Page templates of `ackline reproduce` are left out: their
+/// links hold where the finished page goes.
 pub fn read(root: &Path) -> Result<Vec<Page>> {
     let git = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"])
@@ -51,7 +52,8 @@ pub fn not_in_summary(pages: &[Page]) -> Vec<String> {
     missing.map(|page| format!("{SUMMARY}: {} is missing", page.path)).collect()
 }
 
-/// Where a relative link of the page leads, from the root of the repository; `None` if that is outside of it.
+/// Where a relative link of the page leads, from the root of the repository; `None` if that is
+/// outside of it.
 pub fn resolve(page: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();

@@ -1,4 +1,5 @@
-//! Code and output that pages quote. A comment before a fenced block says where its text comes from:
+//! Code and output that pages quote. A comment before a fenced block says where its text comes
+//! from:
 //!
 //! ```text
 //! <!-- code: examples/plugin/src/main.rs -->
@@ -12,7 +13,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use std::path::Path;
 use std::process::Command;
 
-/// One line for each block that is not what its source says. With `write` the pages and their files are corrected instead.
+/// One line for each block that is not what its source says. With `write` the pages and their files
+/// are corrected instead.
 pub fn check(root: &Path, ackline: &Path, pages: &mut [Page], write: bool) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for page in pages {

@@ -1,4 +1,5 @@
-//! `crates/capi/include/ackline.h`, made from the sources of `crates/capi`. Without an argument it is only checked.
+//! `crates/capi/include/ackline.h`, made from the sources of `crates/capi`. Without an argument it
+//! is only checked.
 //!
 //! `.ci/header [--write]`, in the root of the repository.
 

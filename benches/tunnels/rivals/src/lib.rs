@@ -13,7 +13,8 @@ use tokio::net::TcpStream;
 /// Of the device, in bytes.
 pub const MTU: u16 = 1500;
 
-/// Carries a connection on to its destination, until both directions have ended; returns the way out.
+/// Carries a connection on to its destination, until both directions have ended; returns the way
+/// out.
 ///
 /// # Errors
 /// If the destination does not answer, or either side fails.

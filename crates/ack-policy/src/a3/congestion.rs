@@ -1,8 +1,9 @@
 //! Steps 33 to 39, CSA3: the receiver's response to signs that the sender's window fell.
 //!
-//! After a timeout the sender has one segment outstanding, which may be less than 35 % of MUDS: A3 then waits
-//! for its timer again and again. CSA3 sets MUDS to one segment, and with each ACK that advances lets it grow
-//! as the sender's window will: doubling up to half of its former value, then by a segment per MUDS of data.
+//! After a timeout the sender has one segment outstanding, which may be less than 35 % of MUDS: A3
+//! then waits for its timer again and again. CSA3 sets MUDS to one segment, and with each ACK that
+//! advances lets it grow as the sender's window will: doubling up to half of its former value, then
+//! by a segment per MUDS of data.
 //!
 //! An application pause also looks like congestion: that costs a few more ACKs.
 
@@ -46,7 +47,8 @@ pub(super) struct Congestion {
 }
 
 impl Congestion {
-    /// Steps 10 and 33 (ii): true if data arrives after a pause. `last`: when the previous data arrived.
+    /// Steps 10 and 33 (ii): true if data arrives after a pause. `last`: when the previous data
+    /// arrived.
     pub(super) fn is_pause(&self, csa3: &Csa3, now: Instant, last: Option<Instant>, rtt: Duration) -> bool {
         let Some(last) = last else { return false };
         let since = if csa3.pause_from_ack { last.max(self.last_ack.unwrap_or(last)) } else { last };
@@ -64,14 +66,14 @@ impl Congestion {
         rtt: Duration,
         trigger: Trigger,
     ) -> Option<u32> {
-        // Step 34: a sender with small buffers has nothing to reduce, and a burst of signs counts as one
-        // event.
+        // Step 34: a sender with small buffers has nothing to reduce, and a burst of signs counts
+        // as one event.
         let again = self.episode.is_some_and(|episode| now.since(episode.since) < rtt);
         if muds < mss || again {
             return None;
         }
-        // Steps 35 and 36: a sign within an episode halves the current value; the end of the episode stays,
-        // or MUDS would ratchet down.
+        // Steps 35 and 36: a sign within an episode halves the current value; the end of the
+        // episode stays, or MUDS would ratchet down.
         let target = self.episode.map_or(muds, |episode| episode.target);
         self.episode = Some(Episode { since: now, r_ss: (muds / 2).max(mss), target });
         if let Some(count) = self.reductions.get_mut(trigger as usize) {

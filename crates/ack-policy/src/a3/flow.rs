@@ -1,7 +1,8 @@
 //! How much arrives in a round trip: what the sender has outstanding, seen without a sampling.
 //!
-//! Data that arrives within a round trip after an ACK left cannot be an answer to that ACK, so all of it was
-//! outstanding at once. It is less than MUDS if the application writes less than the sender could send.
+//! Data that arrives within a round trip after an ACK left cannot be an answer to that ACK, so all
+//! of it was outstanding at once. It is less than MUDS if the application writes less than the
+//! sender could send.
 
 use ackline_tcp_core::policy::ack::RecvView;
 use ackline_tcp_core::{Duration, Instant, SeqNum};

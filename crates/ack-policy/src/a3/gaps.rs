@@ -1,8 +1,8 @@
 //! Step 11: the inter-packet arrival time (IPAT).
 //!
-//! Of five gaps the shortest and the longest are dropped; the estimate is the mean of the others. The groups
-//! do not overlap, and every segment with data counts, during a sampling or not; a super-packet is one
-//! arrival.
+//! Of five gaps the shortest and the longest are dropped; the estimate is the mean of the others.
+//! The groups do not overlap, and every segment with data counts, during a sampling or not; a
+//! super-packet is one arrival.
 
 use ackline_tcp_core::{Duration, Instant};
 

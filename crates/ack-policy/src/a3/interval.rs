@@ -1,7 +1,7 @@
 //! Steps 14 and 30: how many data segments pass between two samplings.
 //!
-//! While the samples agree the interval grows, so that their cost vanishes; when they change it becomes
-//! short.
+//! While the samples agree the interval grows, so that their cost vanishes; when they change it
+//! becomes short.
 
 /// The longest interval, in segments.
 const LONGEST: u32 = 65_535;

@@ -1,12 +1,12 @@
-//! `a3` and `csa3`: a receiver that measures how much its sender can send without an ACK, and acknowledges
-//! before that is used up (Chang, Chan and Yeung, "Deadlock-Free TCP Over High-Speed Internet", sections 15.3
-//! and 15.4).
+//! `a3` and `csa3`: a receiver that measures how much its sender can send without an ACK, and
+//! acknowledges before that is used up (Chang, Chan and Yeung, "Deadlock-Free TCP Over High-Speed
+//! Internet", sections 15.3 and 15.4).
 //!
-//! A sender with Nagle's algorithm may wait for an ACK while the receiver waits for more data; only a timer
-//! resolves the deadlock. Now and then the receiver stays silent for a round trip and a half, a *sampling*.
-//! What arrives meanwhile is the maximum unacknowledged data of the sender (MUDS), and from then on 35 % of
-//! it triggers an ACK. CSA3 also infers from signs of congestion that the sender's window fell, and lets MUDS
-//! grow again as slow start does.
+//! A sender with Nagle's algorithm may wait for an ACK while the receiver waits for more data; only
+//! a timer resolves the deadlock. Now and then the receiver stays silent for a round trip and a
+//! half, a *sampling*. What arrives meanwhile is the maximum unacknowledged data of the sender
+//! (MUDS), and from then on 35 % of it triggers an ACK. CSA3 also infers from signs of congestion
+//! that the sender's window fell, and lets MUDS grow again as slow start does.
 //!
 //! ```text
 //!             count down by data segments (14)                        silent (16)
@@ -33,17 +33,19 @@
 //! | 42 | the cap of the threshold: [`Adaptive::cap`] |
 //! | 43 | a closed window is told at once: the core's obligation |
 //!
-//! In addition to the paper, so that no sender of today loses by it; `profile=paper` switches all of this off:
+//! In addition to the paper, so that no sender of today loses by it; `profile=paper` switches all
+//! of this off:
 //!
 //! - quick ACKs at the start, after a pause and after a duplicate;
-//! - an ACK soon after pushed data was read: a sender that has nothing more to send pushes, and that is most of what a
-//!   sampling looks for ([`Adaptive::on_pushed_read`], `flow.rs`);
-//! - a sampling only after an ACK had to wait for its delay, only if it is no longer than that delay, and not so long that
-//!   the sender's loss probe fires ([`Adaptive::is_worth_it`], [`Linger`]);
+//! - an ACK soon after pushed data was read: a sender that has nothing more to send pushes, and
+//!   that is most of what a sampling looks for ([`Adaptive::on_pushed_read`], `flow.rs`);
+//! - a sampling only after an ACK had to wait for its delay, only if it is no longer than that
+//!   delay, and not so long that the sender's loss probe fires ([`Adaptive::is_worth_it`],
+//!   [`Linger`]);
 //! - a cap.
 //!
-//! Where it fails: a sampling costs a round trip without ACKs, in which a window-limited sender stops, so it
-//! must be rare.
+//! Where it fails: a sampling costs a round trip without ACKs, in which a window-limited sender
+//! stops, so it must be rare.
 //!
 //! The core counts nanoseconds, and so does this code; fractions are dropped.
 
@@ -220,7 +222,8 @@ impl Adaptive {
 
     /// A segment with data arrived: steps 10 to 18, in this order.
     fn decide(&mut self, view: &RecvView, data: &DataArrival) -> Decision {
-        // Step 15: a segment that is not part of the stream is answered; it says nothing about the sender.
+        // Step 15: a segment that is not part of the stream is answered; it says nothing about the
+        // sender.
         if matches!(data.class, DataClass::Probe | DataClass::Unacceptable) {
             self.abort();
             return Decision::Ack(Why::Probe);
@@ -245,8 +248,8 @@ impl Adaptive {
                 self.congested(view, Trigger::ThirdDupAck);
             }
         }
-        // A sender in slow start grows with the ACKs it gets, so at first each arrival gets one. They say
-        // nothing about MUDS, and the interval only starts after them.
+        // A sender in slow start grows with the ACKs it gets, so at first each arrival gets one.
+        // They say nothing about MUDS, and the interval only starts after them.
         if self.quick > 0 && data.class == DataClass::New && !data.fin {
             self.quick -= 1;
             return Decision::Ack(Why::Quick);
@@ -288,8 +291,9 @@ impl Adaptive {
         Decision::Delay(due)
     }
 
-    /// A sender that begins, paused, or sent something again has a small window and needs ACKs without delay; one that
-    /// hears of congestion, too. There is one for two segments of the receive window, as in Linux.
+    /// A sender that begins, paused, or sent something again has a small window and needs ACKs
+    /// without delay; one that hears of congestion, too. There is one for two segments of the
+    /// receive window, as in Linux.
     fn restart_quick(&mut self, view: &RecvView, data: &DataArrival) {
         let pause = self.round_trip.saturating_mul(2).max(congestion::LEAST_PAUSE);
         let paused = self.gaps.last().is_none_or(|last| view.now.since(last) >= pause);
@@ -300,8 +304,8 @@ impl Adaptive {
         }
     }
 
-    /// Step 12: counts out-of-order segments since RCV.NXT last moved. True on the third one. (The sender
-    /// counts the ACKs they cause; in a silent sampling there are none.)
+    /// Step 12: counts out-of-order segments since RCV.NXT last moved. True on the third one. (The
+    /// sender counts the ACKs they cause; in a silent sampling there are none.)
     fn count_out_of_order(&mut self, data: &DataArrival) -> bool {
         let before = self.out_of_order;
         match data.class {
@@ -319,8 +323,8 @@ impl Adaptive {
         self.settings.silent && self.sampling.is_some()
     }
 
-    /// Step 15, as in the paper: a sampling that does not report duplicate and out-of-order data, and ends
-    /// when one segment arrives three times in a row.
+    /// Step 15, as in the paper: a sampling that does not report duplicate and out-of-order data,
+    /// and ends when one segment arrives three times in a row.
     fn stay_silent(&mut self, view: &RecvView, data: &DataArrival, why: Why) -> Option<Decision> {
         let silent = self.is_silent() && matches!(why, Why::Duplicate | Why::OutOfOrder);
         let sampling = self.sampling.as_mut().filter(|_| silent)?;
@@ -350,10 +354,10 @@ impl Adaptive {
         })
     }
 
-    /// A sampling stops the sender for a round trip and ends in a burst: in slow start that costs more than
-    /// it is worth. With `when=need` it only happens after an ACK had to wait for its delay, which indicates
-    /// a deadlock, or if MUDS demands more ACKs than the cap, possibly too many; and only if it is no longer
-    /// than that delay.
+    /// A sampling stops the sender for a round trip and ends in a burst: in slow start that costs
+    /// more than it is worth. With `when=need` it only happens after an ACK had to wait for its
+    /// delay, which indicates a deadlock, or if MUDS demands more ACKs than the cap, possibly too
+    /// many; and only if it is no longer than that delay.
     fn is_worth_it(&self, view: &RecvView) -> bool {
         if !self.settings.on_need {
             return true;
@@ -363,14 +367,15 @@ impl Adaptive {
         needed && Sampling::length(self.round_trip) <= self.delay()
     }
 
-    /// Step 21: the buffer has room for what a sampling may receive, and more data is to come. The data that
-    /// just arrived may be read before the ACK is sent; that is checked then.
+    /// Step 21: the buffer has room for what a sampling may receive, and more data is to come. The
+    /// data that just arrived may be read before the ACK is sent; that is checked then.
     fn may_sample(&self, view: &RecvView, data: &DataArrival) -> bool {
         view.free.saturating_add(data.end.saturating_distance_from(data.start)) >= self.least_window(view)
             && !self.fin_seen
     }
 
-    /// Steps 21 and 23: the sender's own silly window avoidance sends nothing into a smaller window.
+    /// Steps 21 and 23: the sender's own silly window avoidance sends nothing into a smaller
+    /// window.
     fn least_window(&self, view: &RecvView) -> u32 {
         self.settings.host.mss(view).min(view.buffer / 2)
     }
@@ -407,16 +412,16 @@ impl Adaptive {
                 }
             }
         }
-        // Step 31: this becomes the last sample, even if it did not change MUDS. So a small sample lets a
-        // later one bring MUDS down, which corrects an estimate that is too large.
+        // Step 31: this becomes the last sample, even if it did not change MUDS. So a small sample
+        // lets a later one bring MUDS down, which corrects an estimate that is too large.
         self.last_sample = Some(got);
         self.interval.restart();
         self.samples += 1;
     }
 
-    /// Step 30: samples that differ by less than a segment. With a cap (step 42) also samples that are both
-    /// above it: on a fast path no two samples are within a segment, and constant sampling would gain
-    /// nothing.
+    /// Step 30: samples that differ by less than a segment. With a cap (step 42) also samples that
+    /// are both above it: on a fast path no two samples are within a segment, and constant sampling
+    /// would gain nothing.
     fn are_alike(&self, got: u32, last: u32, mss: u32) -> bool {
         let cap = self.cap(mss);
         got.abs_diff(last) < mss || sunos::share_of(got.min(last)) >= cap
@@ -446,9 +451,10 @@ impl Adaptive {
         }
     }
 
-    /// Pushed data that was read completely is the end of a message, or of what the sender's buffer holds: the sender
-    /// may wait for the ACK. It waits for a small part of a round trip at most, and not at all if it is more than that
-    /// part of what arrives in one: so a sender with much outstanding gets fewer ACKs, and none loses by it.
+    /// Pushed data that was read completely is the end of a message, or of what the sender's buffer
+    /// holds: the sender may wait for the ACK. It waits for a small part of a round trip at most,
+    /// and not at all if it is more than that part of what arrives in one: so a sender with much
+    /// outstanding gets fewer ACKs, and none loses by it.
     fn on_pushed_read(&mut self, view: &RecvView) -> Option<AckPlan> {
         let part = self.settings.push?;
         if !self.pushed || view.free < view.buffer || view.unacked() == 0 {
@@ -464,7 +470,8 @@ impl Adaptive {
         Some(AckPlan::By(due))
     }
 
-    /// Number of unacknowledged bytes that triggers an ACK: 35 % of MUDS, or step 7 before there is one.
+    /// Number of unacknowledged bytes that triggers an ACK: 35 % of MUDS, or step 7 before there is
+    /// one.
     fn threshold(&self, view: &RecvView) -> u32 {
         let mss = self.settings.host.mss(view);
         let Some(muds) = self.muds else { return sunos::threshold(view.buffer, mss) };
@@ -482,8 +489,8 @@ impl Adaptive {
     }
 }
 
-/// Steps 15 and 18: why the segment is answered at once. (PSH is set on every segment that empties a BSD
-/// sender's buffer, and is ignored here.)
+/// Steps 15 and 18: why the segment is answered at once. (PSH is set on every segment that empties
+/// a BSD sender's buffer, and is ignored here.)
 const fn at_once(data: &DataArrival) -> Option<Why> {
     match data.class {
         _ if data.fin => Some(Why::Fin),
@@ -540,8 +547,8 @@ impl AckPolicy for Adaptive {
                 self.sampling = None;
                 AckPlan::Keep
             }
-            // Step 19: the ACK that starts the sampling has been sent. If it does not cover everything,
-            // another one follows.
+            // Step 19: the ACK that starts the sampling has been sent. If it does not cover
+            // everything, another one follows.
             Some(sampling) if sampling.is_pending() => {
                 let covers_all = view.unacked() == 0;
                 if covers_all { AckPlan::Withhold { until: sampling.begin(view.now) } } else { AckPlan::Keep }

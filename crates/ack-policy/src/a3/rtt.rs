@@ -1,4 +1,5 @@
-//! Step 40: the round trip as far as a receiver can measure it. The paper needs one and names no source.
+//! Step 40: the round trip as far as a receiver can measure it. The paper needs one and names no
+//! source.
 //!
 //! | source | error |
 //! |---|---|
@@ -7,8 +8,8 @@
 //! | from an edge of the window to the first byte beyond it, smoothed by 1/8 | an upper bound: the sender need not fill the window |
 //! | this side's own SRTT, if it sends | |
 //!
-//! The smallest is used: arrivals prolong a sampling that is too short, while one that is too long costs
-//! throughput.
+//! The smallest is used: arrivals prolong a sampling that is too short, while one that is too long
+//! costs throughput.
 
 use ackline_tcp_core::policy::ack::{DataArrival, RecvView};
 use ackline_tcp_core::{Duration, Instant, SeqNum};

@@ -1,5 +1,5 @@
-//! Steps 19 to 27: a sampling, in which the receiver stays silent to see how much the sender can send without
-//! an ACK.
+//! Steps 19 to 27: a sampling, in which the receiver stays silent to see how much the sender can
+//! send without an ACK.
 //!
 //! ```text
 //!   ACK for all, with the whole window          the sender's burst arrives             ACK
@@ -83,9 +83,9 @@ impl Sampling {
         self.times >= 3
     }
 
-    /// Steps 22 to 25: in-order data arrived. `least`: the smallest window into which the sender would send;
-    /// `wait`: by how much the arrival prolongs the sampling; `bound`: the longest time that data may wait for its
-    /// ACK.
+    /// Steps 22 to 25: in-order data arrived. `least`: the smallest window into which the sender
+    /// would send; `wait`: by how much the arrival prolongs the sampling; `bound`: the longest time
+    /// that data may wait for its ACK.
     pub(super) fn on_data(
         &mut self,
         view: &RecvView,
@@ -103,8 +103,8 @@ impl Sampling {
         if window_left(view) < least {
             return Step::Full;
         }
-        // Step 24: near the end, the next arrival of the burst decides. Otherwise the sampling lasts as
-        // planned.
+        // Step 24: near the end, the next arrival of the burst decides. Otherwise the sampling
+        // lasts as planned.
         if let Some(wait) = wait
             && self.deadline.since(view.now) <= wait
         {
@@ -114,7 +114,8 @@ impl Sampling {
         if deadline <= view.now { Step::Over } else { Step::Until(deadline) }
     }
 
-    /// Step 25: no byte waits longer than `bound` (RFC 9293, section 3.8.6.3, MUST-40). Returns the end.
+    /// Step 25: no byte waits longer than `bound` (RFC 9293, section 3.8.6.3, MUST-40). Returns the
+    /// end.
     pub(super) fn cap(&mut self, view: &RecvView, bound: Duration) -> Instant {
         if let Some(first) = view.oldest_unacked {
             self.deadline = self.deadline.min(first + bound);

@@ -138,7 +138,8 @@ pub(super) struct Settings {
     /// The variant with fewer samplings.
     pub(super) fewer: bool,
     pub(super) linger: Linger,
-    /// The part of a round trip that pushed data waits once it was read; `None` if PSH has no effect.
+    /// The part of a round trip that pushed data waits once it was read; `None` if PSH has no
+    /// effect.
     pub(super) push: Option<u32>,
     /// Arrivals acknowledged at once at the start, after a pause and after a duplicate.
     pub(super) quick: u32,
@@ -156,8 +157,9 @@ pub(super) struct Settings {
 pub(super) enum Linger {
     /// By 1.3 IPAT, however long that is.
     Gaps,
-    /// By half a round trip at most. A sender with RACK-TLP (RFC 8985, section 7.2) retransmits two round trips after its last
-    /// segment left, which is one and a half after it arrived; the ACK that ends the sampling takes another half.
+    /// By half a round trip at most. A sender with RACK-TLP (RFC 8985, section 7.2) retransmits two
+    /// round trips after its last segment left, which is one and a half after it arrived; the ACK
+    /// that ends the sampling takes another half.
     HalfRoundTrip,
 }
 

@@ -1,4 +1,5 @@
-//! SYNs that a listener holds: the program takes one with `accept`, looks at who it is, and answers or refuses it.
+//! SYNs that a listener holds: the program takes one with `accept`, looks at who it is, and answers
+//! or refuses it.
 
 use super::{Host, wrong_kind};
 use crate::error::Failure;

@@ -1,4 +1,5 @@
-//! C programs against the library: compiled with all warnings as errors, and run under valgrind if there is one.
+//! C programs against the library: compiled with all warnings as errors, and run under valgrind if
+//! there is one.
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "programs are waited for in real time")]
 

@@ -36,8 +36,9 @@ impl Growth for Reno {
     }
 }
 
-/// CUBIC (RFC 9438) with its usual parameters: a(w) is what the curve, or the parallel Reno window, adds in a
-/// round trip. Time continues while growth is held back, so the curve resumes where it would have been.
+/// CUBIC (RFC 9438) with its usual parameters: a(w) is what the curve, or the parallel Reno window,
+/// adds in a round trip. Time continues while growth is held back, so the curve resumes where it
+/// would have been.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cubic {
     params: CubicParams,

@@ -1,10 +1,11 @@
-//! ACWAP (F. Su, X. Pan, J. Wang, Z. Wan, "An algorithm for reducing loss rate of high-speed TCP", 2006):
-//! wraps a control that fills the queue; holds its growth back when the queue is nearly full, and paces.
+//! ACWAP (F. Su, X. Pan, J. Wang, Z. Wan, "An algorithm for reducing loss rate of high-speed TCP",
+//! 2006): wraps a control that fills the queue; holds its growth back when the queue is nearly
+//! full, and paces.
 //!
-//! A window that grows by dozens of segments per round trip loses as many when the queue overflows. While the
-//! RTT is in the upper 1 - beta of its known range, the queue is nearly full: there the window grows by one
-//! segment per round trip, like Reno's, and a congestion event costs one or two packets. Pacing avoids what
-//! bursts would add to the queue.
+//! A window that grows by dozens of segments per round trip loses as many when the queue overflows.
+//! While the RTT is in the upper 1 - beta of its known range, the queue is nearly full: there the
+//! window grows by one segment per round trip, like Reno's, and a congestion event costs one or two
+//! packets. Pacing avoids what bursts would add to the queue.
 //!
 //! | step | rule | where |
 //! |---|---|---|
@@ -18,12 +19,12 @@
 //! | W8 | the range is the connection's; `windowed` lets it forget | `windowed` |
 //! | P1 to P6 | pacing | `pacing` |
 //!
-//! The steps W3, W4 and the condition in W5 are not in the paper. Without them a loss in the first slow start
-//! copies the initial rtt_min, which is not an RTT, into rtt_max, and Eq. (3) never holds again. `literal=on`
-//! does that.
+//! The steps W3, W4 and the condition in W5 are not in the paper. Without them a loss in the first
+//! slow start copies the initial rtt_min, which is not an RTT, into rtt_max, and Eq. (3) never
+//! holds again. `literal=on` does that.
 //!
-//! Where it fails: one outlier among the RTTs raises rtt_max for good, and growth is held back too late or
-//! never; next to flows that fill the queue blindly it gets less than its share.
+//! Where it fails: one outlier among the RTTs raises rtt_max for good, and growth is held back too
+//! late or never; next to flows that fill the queue blindly it gets less than its share.
 
 mod inner;
 mod pacing;

@@ -1,5 +1,5 @@
-//! ACWAP's pacing: spreads w evenly over r_c, since a burst within the RTT would fill the queue before the
-//! RTT shows it.
+//! ACWAP's pacing: spreads w evenly over r_c, since a burst within the RTT would fill the queue
+//! before the RTT shows it.
 //!
 //! | step | rule | where |
 //! |---|---|---|
@@ -15,8 +15,8 @@ use crate::aimd::Stage;
 use ackline_tcp_core::policy::cc::{Pacing, Revise};
 use ackline_tcp_core::{Duration, Window};
 
-/// Windows per r_c in slow start with [`PacingMode::Stack`], in thousandths: the window doubles in a round
-/// trip.
+/// Windows per r_c in slow start with [`PacingMode::Stack`], in thousandths: the window doubles in
+/// a round trip.
 const SLOW_START_GAIN: u32 = 2000;
 
 /// The current interval.

@@ -10,7 +10,8 @@ use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 pub enum PacingMode {
     /// After the first slow start, at r_c / w; a late departure delays all later ones.
     Paper,
-    /// Always: at r_c / (2 w) in slow start, otherwise r_c / (gain w); late departures are made up for.
+    /// Always: at r_c / (2 w) in slow start, otherwise r_c / (gain w); late departures are made up
+    /// for.
     Stack,
     /// Data is sent as soon as the window allows.
     Off,
@@ -20,14 +21,15 @@ pub enum PacingMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AcwapParams {
-    /// Position in the known RTT range, in millionths, below which the inner control grows freely, 0 to
-    /// 1,000,000.
+    /// Position in the known RTT range, in millionths, below which the inner control grows freely,
+    /// 0 to 1,000,000.
     pub beta: u32,
     /// Grow by one segment per round trip in the upper part of the range (W2).
     pub clamp: bool,
     /// When to pace.
     pub pacing: PacingMode,
-    /// Thousandths of w per r_c at which [`PacingMode::Stack`] paces in congestion avoidance, 500 to 4000.
+    /// Thousandths of w per r_c at which [`PacingMode::Stack`] paces in congestion avoidance, 500
+    /// to 4000.
     pub gain: u32,
     /// As published, including the flaws that the guards W3, W4 and W5 fix.
     pub literal: bool,

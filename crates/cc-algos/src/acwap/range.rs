@@ -1,4 +1,5 @@
-//! ACWAP's view of the path: its own smoothed RTT `r_c`, the range in which it has moved, and Eq. (3).
+//! ACWAP's view of the path: its own smoothed RTT `r_c`, the range in which it has moved, and Eq.
+//! (3).
 //!
 //! ```text
 //!   rtt_min                                 rtt_min + beta (rtt_max - rtt_min)      rtt_max
@@ -18,7 +19,8 @@ const LONGEST_SAMPLE: u64 = 1 << 40;
 const PUBLISHED_MIN: Duration = Duration::from_secs(10_000);
 /// W8: the maximum is forgotten after this many congestion events.
 const EVENTS_PER_MAX: u32 = 8;
-/// Congestion events before Eq. (3) is used: the first one sets the range, the second one confirms it.
+/// Congestion events before Eq. (3) is used: the first one sets the range, the second one confirms
+/// it.
 const LEAST_EVENTS: u32 = 2;
 
 /// All times in 2^-16 ns.
@@ -57,8 +59,8 @@ impl RttRange {
         }
     }
 
-    /// W1: r_c := m, then r_c + (m - r_c) / 8. `longest`: the longest RTT to pace by; the paper does not
-    /// consider a path that stalls for minutes, after which r_c / w would be minutes, too.
+    /// W1: r_c := m, then r_c + (m - r_c) / 8. `longest`: the longest RTT to pace by; the paper
+    /// does not consider a path that stalls for minutes, after which r_c / w would be minutes, too.
     pub(super) fn on_sample(&mut self, rtt: Duration, longest: Duration) {
         let longest = longest.as_nanos().min(LONGEST_SAMPLE) << BITS;
         let m = (rtt.as_nanos().min(LONGEST_SAMPLE) << BITS).min(longest);
@@ -93,9 +95,9 @@ impl RttRange {
         });
     }
 
-    /// W5: one more event. The smoothed RTT falls to the minimum, if there is one: the reduction empties the
-    /// queue, and many samples would pass before the mean shows it. As published, a minimum that no RTT has
-    /// set yet counts, too.
+    /// W5: one more event. The smoothed RTT falls to the minimum, if there is one: the reduction
+    /// empties the queue, and many samples would pass before the mean shows it. As published, a
+    /// minimum that no RTT has set yet counts, too.
     pub(super) fn on_congestion(&mut self) {
         self.events = self.events.saturating_add(1);
         if self.min.is_some() {
@@ -117,9 +119,9 @@ impl RttRange {
         }
     }
 
-    /// Eq. (3): the position of r_c in the upper part of the range, 0 at its lower end and 1 at `rtt_max`;
-    /// `None` below it. `beta` in millionths. W4: a range narrower than `least` is ignored; as published, it
-    /// is not.
+    /// Eq. (3): the position of r_c in the upper part of the range, 0 at its lower end and 1 at
+    /// `rtt_max`; `None` below it. `beta` in millionths. W4: a range narrower than `least` is
+    /// ignored; as published, it is not.
     pub(super) fn upper_part(&self, beta: u32, least: Duration) -> Option<f64> {
         let (r_c, min) = (self.smoothed?, self.min?);
         if self.events < LEAST_EVENTS {

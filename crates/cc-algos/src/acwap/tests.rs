@@ -99,7 +99,8 @@ fn congestion_before_any_sample_counts_and_leaves_the_rtt_unset() {
     assert_eq!((range.events(), range.smoothed(), range.min()), (1, None, None));
 }
 
-/// The published initial rtt_min reaches rtt_max by way of the first loss in slow start, and Eq. (3) never holds again.
+/// The published initial rtt_min reaches rtt_max by way of the first loss in slow start, and Eq.
+/// (3) never holds again.
 #[test]
 fn as_published_a_loss_in_slow_start_spoils_the_range() {
     for (literal, held_back) in [(false, true), (true, false)] {
@@ -306,7 +307,8 @@ fn a_loss_costs_what_the_inner_control_gives_up() {
     near(after_loss(1000.0, inner::Cubic::default()), 700.0);
 }
 
-/// RTT 200 ms, W_max 1000 segments: the curve is at 947.4 four seconds after the loss, and passes 1000 at 9.09 s.
+/// RTT 200 ms, W_max 1000 segments: the curve is at 947.4 four seconds after the loss, and passes
+/// 1000 at 9.09 s.
 #[test]
 fn around_cubic_the_window_follows_the_curve() {
     let mut flow = Flow::avoiding(1000.0, Acwap::new(AcwapParams::default(), inner::Cubic::default()));
@@ -400,8 +402,8 @@ fn errors_name_what_is_wrong() {
     cc.configure(&"beta=0.5,aw=rfc,max_ssthresh=off".parse().unwrap()).unwrap();
 }
 
-/// A path of 100 ms that stood still for ten minutes gives a sample of ten minutes. One good sample later r_c is within what a
-/// pace should follow.
+/// A path of 100 ms that stood still for ten minutes gives a sample of ten minutes. One good sample
+/// later r_c is within what a pace should follow.
 #[test]
 fn a_stall_of_minutes_is_forgotten_with_the_next_round_trip() {
     let mut range = RttRange::new(false, false);

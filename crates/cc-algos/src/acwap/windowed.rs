@@ -1,5 +1,5 @@
-//! A windowed minimum (W8) over the last ten seconds: keeps the best, second and third best values in order
-//! of arrival (Kathleen Nichols's filter).
+//! A windowed minimum (W8) over the last ten seconds: keeps the best, second and third best values
+//! in order of arrival (Kathleen Nichols's filter).
 
 use ackline_tcp_core::{Duration, Instant};
 
@@ -8,7 +8,8 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct WindowedMin {
-    /// Increasing values at increasing times; all equal after a new minimum. `None` before the first value.
+    /// Increasing values at increasing times; all equal after a new minimum. `None` before the
+    /// first value.
     best: Option<[(Instant, u64); 3]>,
 }
 
@@ -36,8 +37,8 @@ impl WindowedMin {
                 (*first, *second) = (*second, *third);
             }
         } else if second.0 == first.0 && age > WINDOW.div(4) {
-            // A quarter of the window has passed without a second best: take this one, so that there is one
-            // when the best expires.
+            // A quarter of the window has passed without a second best: take this one, so that
+            // there is one when the best expires.
             (*second, *third) = (new, new);
         } else if third.0 == second.0 && age > WINDOW.div(2) {
             *third = new;

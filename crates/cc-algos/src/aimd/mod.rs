@@ -1,5 +1,5 @@
-//! Additive increase by a(w), multiplicative decrease by b(w): the window shared by HSTCP, Scalable TCP and
-//! ACWAP.
+//! Additive increase by a(w), multiplicative decrease by b(w): the window shared by HSTCP, Scalable
+//! TCP and ACWAP.
 //!
 //! ```text
 //!   w < ssthresh:     w += 1 per segment acknowledged, limited above max_ssthresh     slow start (H9)
@@ -9,12 +9,12 @@
 //!   timeout:          ssthresh = flight / 2, w as the RTO response proposes           (H8)
 //! ```
 //!
-//! A control's a(w) and b(w) are its [`Growth`]; [`Aimd`] turns it into a [`WindowGrowth`], and the core's
-//! adapter adds the rest. A control that wraps another one (ACWAP) is a [`Growth`] that contains a
-//! [`Growth`].
+//! A control's a(w) and b(w) are its [`Growth`]; [`Aimd`] turns it into a [`WindowGrowth`], and the
+//! core's adapter adds the rest. A control that wraps another one (ACWAP) is a [`Growth`] that
+//! contains a [`Growth`].
 //!
-//! Factors are `f64`; only operations that IEEE 754 rounds exactly are used, and the `libm` crate, so every
-//! machine computes the same.
+//! Factors are `f64`; only operations that IEEE 754 rounds exactly are used, and the `libm` crate,
+//! so every machine computes the same.
 
 mod slow_start;
 
@@ -30,8 +30,8 @@ use core::fmt::Debug;
 
 /// How a control grows in congestion avoidance and how much it gives up.
 ///
-/// Called by [`Aimd`]: [`on_ack`](Self::on_ack) for every ACK, then [`increase`](Self::increase) if the flow
-/// is in congestion avoidance; at a loss or mark [`decrease`](Self::decrease), then
+/// Called by [`Aimd`]: [`on_ack`](Self::on_ack) for every ACK, then [`increase`](Self::increase) if
+/// the flow is in congestion avoidance; at a loss or mark [`decrease`](Self::decrease), then
 /// [`on_congestion`](Self::on_congestion); at a timeout only the latter.
 pub(crate) trait Growth: Clone + Debug + Send {
     /// The name under which the control is chosen.
@@ -148,10 +148,12 @@ pub(crate) struct Reduction {
 pub(crate) struct AimdParams {
     /// Window in segments above which slow start is limited (RFC 3742); `None`: never.
     pub(crate) max_ssthresh: Option<u32>,
-    /// At a timeout `ssthresh` is w (1 - b(w)) (Linux), not w / 2 (RFC 5681, equation 4, with the window or the flight).
+    /// At a timeout `ssthresh` is w (1 - b(w)) (Linux), not w / 2 (RFC 5681, equation 4, with the
+    /// window or the flight).
     pub(crate) rto_by_b: bool,
-    /// The first slow start ends when the RTT rises (RFC 9406). Above `max_ssthresh` it is limited as well: the window
-    /// grows on for six round trips after the queue has begun to build, and by doubling it would overflow.
+    /// The first slow start ends when the RTT rises (RFC 9406). Above `max_ssthresh` it is limited
+    /// as well: the window grows on for six round trips after the queue has begun to build, and by
+    /// doubling it would overflow.
     pub(crate) hystart: bool,
 }
 

@@ -1,8 +1,9 @@
-//! Limited slow start (RFC 3742): a window of thousands of segments must not double in its last round trip.
+//! Limited slow start (RFC 3742): a window of thousands of segments must not double in its last
+//! round trip.
 
-/// The part of a segment by which the window of `segments` grows for each one acknowledged in slow start (H9): one up
-/// to `max_ssthresh`; above it 1/K with K = int(w / (0.5 max_ssthresh)), so that no round trip adds more than half
-/// of `max_ssthresh` (RFC 3742, section 2).
+/// The part of a segment by which the window of `segments` grows for each one acknowledged in slow
+/// start (H9): one up to `max_ssthresh`; above it 1/K with K = int(w / (0.5 max_ssthresh)), so that
+/// no round trip adds more than half of `max_ssthresh` (RFC 3742, section 2).
 ///
 /// ```
 /// use ackline_cc_algos::hstcp::limited_step;

@@ -241,8 +241,8 @@ fn round(flow: &mut Flow<Fixed>, rtt_ms: u64) {
     }
 }
 
-/// The rounds until slow start ends, if the RTT stays at 57 ms after a round of 50; checks that each grows by at most `most`
-/// of the window, or `by` segments.
+/// The rounds until slow start ends, if the RTT stays at 57 ms after a round of 50; checks that
+/// each grows by at most `most` of the window, or `by` segments.
 fn rounds_to_the_exit(flow: &mut Flow<Fixed>, most: f64, by: f64) -> u32 {
     round(flow, 50);
     round(flow, 50);

@@ -10,8 +10,8 @@
 //!            0           K
 //! ```
 //!
-//! Windows are `f64` bytes here, times `f64` seconds; only operations that IEEE 754 rounds exactly and
-//! `libm::cbrt` are used, so every machine computes the same.
+//! Windows are `f64` bytes here, times `f64` seconds; only operations that IEEE 754 rounds exactly
+//! and `libm::cbrt` are used, so every machine computes the same.
 
 use super::CubicParams;
 use ackline_tcp_core::{Duration, Instant};
@@ -32,8 +32,8 @@ pub(crate) struct Epoch {
 }
 
 impl Epoch {
-    /// A stage that starts with the window `cwnd`. `w_max` is the window before the last reduction; `None` if
-    /// there was none or a timeout voided it.
+    /// A stage that starts with the window `cwnd`. `w_max` is the window before the last reduction;
+    /// `None` if there was none or a timeout voided it.
     pub(crate) fn new(now: Instant, cwnd: f64, w_max: Option<f64>, smss: f64, params: &CubicParams) -> Self {
         let (k, w_max) = match w_max {
             // RFC 9438, section 4.2: K = cbrt((W_max - cwnd_epoch) / C), windows in segments.
@@ -62,25 +62,28 @@ impl Epoch {
         self.w_max + params.c * smss * t * t * t
     }
 
-    /// RFC 9438, section 5.8: time in which the application or idleness limited the flow is not part of t.
+    /// RFC 9438, section 5.8: time in which the application or idleness limited the flow is not
+    /// part of t.
     pub(crate) fn skip_to(&mut self, now: Instant) {
         self.start += now.since(self.last);
         self.last = now;
     }
 
-    /// The window after `acked` bytes were acknowledged at `now`. `cwnd_prior` is the window at which
-    /// `ssthresh` was last set.
+    /// The window after `acked` bytes were acknowledged at `now`. `cwnd_prior` is the window at
+    /// which `ssthresh` was last set.
     pub(crate) fn grow(&mut self, step: &Step, params: &CubicParams) -> f64 {
         let Step { now, cwnd, acked, smss, rtt, cwnd_prior } = *step;
         self.last = now;
         let share = if acked < cwnd { acked / cwnd } else { 1.0 };
-        // RFC 9438, section 4.3: alpha until W_est reaches the window of the last reduction, then Reno's 1.
+        // RFC 9438, section 4.3: alpha until W_est reaches the window of the last reduction, then
+        // Reno's 1.
         let alpha = if self.w_est < cwnd_prior { params.alpha() } else { 1.0 };
         self.w_est += alpha * smss * share;
         if self.w_cubic(now, Duration::ZERO, smss, params) < self.w_est {
             return cwnd.max(self.w_est);
         }
-        // RFC 9438, section 4.2: the target is where the curve is one round trip on, and no more than 1.5 cwnd.
+        // RFC 9438, section 4.2: the target is where the curve is one round trip on, and no more
+        // than 1.5 cwnd.
         let target = self.w_cubic(now, rtt, smss, params).clamp(cwnd, 1.5 * cwnd);
         cwnd + (target - cwnd) * share
     }

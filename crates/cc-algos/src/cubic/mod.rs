@@ -1,5 +1,5 @@
-//! CUBIC (RFC 9438): the window is a cubic function of the time since the last reduction, flat around the
-//! window at which the loss came, so that growth depends little on the RTT.
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last reduction, flat
+//! around the window at which the loss came, so that growth depends little on the RTT.
 //!
 //! ```text
 //!   cwnd < ssthresh:   slow start, in the first one with HyStart++, or with Linux's HyStart
@@ -8,13 +8,14 @@
 //!   timeout:           the same ssthresh, cwnd as the RTO response proposes, W_max void
 //! ```
 //!
-//! Where it fails: it needs a loss (or CE) per epoch, so deep buffers are filled; with very short RTTs it is
-//! Reno ([section 4.3](https://www.rfc-editor.org/rfc/rfc9438#section-4.3)).
+//! Where it fails: it needs a loss (or CE) per epoch, so deep buffers are filled; with very short
+//! RTTs it is Reno ([section 4.3](https://www.rfc-editor.org/rfc/rfc9438#section-4.3)).
 //!
-//! Deviations from the RFC: a reduction starts from the window if the window limits the flow, otherwise from
-//! the flight size. (An ACK that covers many segments leaves a small flight until the window is filled again,
-//! and what limited transmit adds does not count: RFC 5681, section 3.2.) A reduction never raises a window
-//! that a restart cut. Growth per ACK is scaled by the bytes that it acknowledges.
+//! Deviations from the RFC: a reduction starts from the window if the window limits the flow,
+//! otherwise from the flight size. (An ACK that covers many segments leaves a small flight until
+//! the window is filled again, and what limited transmit adds does not count: RFC 5681, section
+//! 3.2.) A reduction never raises a window that a restart cut. Growth per ACK is scaled by the
+//! bytes that it acknowledges.
 
 mod curve;
 mod params;
@@ -49,13 +50,14 @@ pub struct Cubic {
     params: Arc<CubicParams>,
     /// Window in bytes at which `ssthresh` was last set: `cwnd_prior` of the RFC.
     cwnd_prior: f64,
-    /// Window in bytes before the last reduction, less the share released by fast convergence. 0 before
-    /// one, and after a timeout.
+    /// Window in bytes before the last reduction, less the share released by fast convergence. 0
+    /// before one, and after a timeout.
     w_max: f64,
     memory: Memory,
 }
 
-/// What growth remembers: HyStart++ is only for the first slow start, and the curve for what follows it.
+/// What growth remembers: HyStart++ is only for the first slow start, and the curve for what
+/// follows it.
 #[derive(Clone, Debug, PartialEq)]
 enum Memory {
     /// Before a stage of congestion avoidance.
@@ -196,7 +198,8 @@ impl WindowGrowth for Cubic {
         w.open(used) as u32
     }
 
-    /// RFC 9438, section 5.8: time in which the application limited the flow does not count for the curve.
+    /// RFC 9438, section 5.8: time in which the application limited the flow does not count for the
+    /// curve.
     fn unused(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
         self.epoch(cx.view.now, w).0.skip_to(cx.view.now);
     }
@@ -218,7 +221,8 @@ impl WindowGrowth for Cubic {
             MovedBy::Restart => self.memory = Memory::default(),
             // RFC 9438, section 4.9: everything is restored.
             MovedBy::Undo(Undo::All) => {}
-            // The restored curve passes through another window, and the curve is one of segments over time.
+            // The restored curve passes through another window, and the curve is one of segments
+            // over time.
             MovedBy::Undo(Undo::To { .. }) | MovedBy::SegmentSize => self.memory.end_stage(),
         }
     }

@@ -20,9 +20,11 @@ pub struct CubicParams {
     pub hystart: SlowStartExit,
     /// Pace departures at 2 windows per round trip in slow start, at 1.2 above half of `ssthresh`.
     pub pacing: bool,
-    /// After ECE in congestion avoidance keep [`BETA_ECN`] of the window if `beta` is less (ABE, RFC 8511).
+    /// After ECE in congestion avoidance keep [`BETA_ECN`] of the window if `beta` is less (ABE,
+    /// RFC 8511).
     pub abe: bool,
-    /// Segments below which ECE does not reduce the window, 1 to 2 (RFC 9438, section 4.6: 1; Linux: 2).
+    /// Segments below which ECE does not reduce the window, 1 to 2 (RFC 9438, section 4.6: 1;
+    /// Linux: 2).
     pub ecn_floor: f64,
 }
 
@@ -120,8 +122,8 @@ impl CubicParams {
         Ok(self)
     }
 
-    /// RFC 9438, section 4.3: the additive increase with which AIMD(alpha, beta) is as fast as Reno's
-    /// AIMD(1, 0.5).
+    /// RFC 9438, section 4.3: the additive increase with which AIMD(alpha, beta) is as fast as
+    /// Reno's AIMD(1, 0.5).
     #[must_use]
     pub fn alpha(&self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)

@@ -19,7 +19,8 @@ fn window_of(segments: f64) -> Window {
     Window::from_f64(segments * f64::from(SMSS))
 }
 
-/// A flow that always has data, over a path without a queue: one ACK per segment, evenly over the RTT.
+/// A flow that always has data, over a path without a queue: one ACK per segment, evenly over the
+/// RTT.
 struct Flow {
     cubic: WindowControl<Cubic>,
     view: FlowView,
@@ -140,8 +141,8 @@ fn a_loss_is_reduced_from_the_window_or_from_the_flight_as_the_connection_says()
     let cases = [
         // Linux's rule.
         (DecreaseFrom::Window, false, 70.0),
-        // RFC 5681, equation 4: an application-limited flow from its flight. A flow that waits for its window, and whose
-        // last ACK covered 60 segments at once: from the window.
+        // RFC 5681, equation 4: an application-limited flow from its flight. A flow that waits for
+        // its window, and whose last ACK covered 60 segments at once: from the window.
         (DecreaseFrom::Flight, false, 28.0),
         (DecreaseFrom::Flight, true, 70.0),
     ];
@@ -187,8 +188,9 @@ fn fast_convergence_lowers_the_plateau_of_a_loss_below_it() {
     }
 }
 
-/// RTT 200 ms, W_max 1000 segments: far outside of the Reno-friendly region. Each window is compared with
-/// C (t - K)^3 + W_max, K = cbrt(300 / 0.4) = 9.0856 s; the window lags the target by at most an RTT.
+/// RTT 200 ms, W_max 1000 segments: far outside of the Reno-friendly region. Each window is
+/// compared with C (t - K)^3 + W_max, K = cbrt(300 / 0.4) = 9.0856 s; the window lags the target by
+/// at most an RTT.
 #[test]
 fn the_window_follows_the_curve_through_both_regions() {
     let mut flow = Flow::after_loss_at(1000.0, 200);
@@ -213,8 +215,8 @@ fn growth_does_not_depend_on_how_many_segments_an_ack_covers() {
     assert_near(merged.cwnd(), single.cwnd(), 2.0);
 }
 
-/// RTT 10 ms, W_max 20 segments: K = 2.466 s is 246 round trips, in which Reno is faster. W_est grows by
-/// alpha = 3 * 0.3 / 1.7 segments per RTT up to the window of the loss, then by one.
+/// RTT 10 ms, W_max 20 segments: K = 2.466 s is 246 round trips, in which Reno is faster. W_est
+/// grows by alpha = 3 * 0.3 / 1.7 segments per RTT up to the window of the loss, then by one.
 #[test]
 fn a_short_path_grows_like_reno() {
     let alpha = 3.0 * 0.3 / 1.7;

@@ -1,9 +1,9 @@
-//! HSTCP (RFC 3649): Reno up to 38 segments; beyond that, the larger the window, the more it grows per round
-//! trip and the less of it a loss costs, so that a window of 83,000 segments needs a loss rate of 10^-7
-//! instead of 2 * 10^-10.
+//! HSTCP (RFC 3649): Reno up to 38 segments; beyond that, the larger the window, the more it grows
+//! per round trip and the less of it a loss costs, so that a window of 83,000 segments needs a loss
+//! rate of 10^-7 instead of 2 * 10^-10.
 //!
-//! In addition to the table and the formulas of the RFC: slow start and recovery as for Reno. The steps are
-//! numbered:
+//! In addition to the table and the formulas of the RFC: slow start and recovery as for Reno. The
+//! steps are numbered:
 //!
 //! | step | rule | where |
 //! |---|---|---|
@@ -17,8 +17,9 @@
 //! | H8 | timeout | `aimd` |
 //! | H9 | slow start, limited (RFC 3742); with HyStart++ if asked for (RFC 9406) | `aimd`, [`limited_step`] |
 //!
-//! Where it fails: an overflow of a drop-tail queue costs about a(w) packets at once, spread over the round
-//! trip, which also hits other flows: they lose together, and those with long round trips starve.
+//! Where it fails: an overflow of a drop-tail queue costs about a(w) packets at once, spread over
+//! the round trip, which also hits other flows: they lose together, and those with long round trips
+//! starve.
 
 mod params;
 mod response;

@@ -7,13 +7,13 @@ use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 
 /// The source of a(w) (H5).
 ///
-/// The RFC gives a(w) three times, and no two agree: as a formula over a line through two points, with that
-/// line rounded, and as a table made by a program that drifts. A loss event in a drop-tail queue costs about
-/// a(w) packets, so the choice is visible.
+/// The RFC gives a(w) three times, and no two agree: as a formula over a line through two points,
+/// with that line rounded, and as a table made by a program that drifts. A loss event in a
+/// drop-tail queue costs about a(w) packets, so the choice is visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AwMode {
-    /// p(w) is the line through (38, `low_p`) and (83000, 10^-7) in the logarithms of both (RFC 3649, section 5);
-    /// as simulators compute it.
+    /// p(w) is the line through (38, `low_p`) and (83000, 10^-7) in the logarithms of both (RFC
+    /// 3649, section 5); as simulators compute it.
     LogLog,
     /// p(w) = 1 / (12.8 w^1.2), the line as the program in RFC 3649, appendix B rounds it.
     Rfc,
@@ -31,8 +31,8 @@ const MODES: [AwMode; 4] = [AwMode::LogLog, AwMode::Rfc, AwMode::TableFloor, AwM
 pub struct HstcpParams {
     /// The source of a(w).
     pub aw: AwMode,
-    /// Loss rate at 38 segments, for [`AwMode::LogLog`], 10^-4 to 10^-2: 1.5 / 38^2, at which HSTCP meets Reno's
-    /// response function, or the 10^-3 of RFC 3649, section 5.
+    /// Loss rate at 38 segments, for [`AwMode::LogLog`], 10^-4 to 10^-2: 1.5 / 38^2, at which HSTCP
+    /// meets Reno's response function, or the 10^-3 of RFC 3649, section 5.
     pub low_p: f64,
 }
 

@@ -17,8 +17,9 @@ pub(super) const LOW_P: f64 = 1.5 / (LOW_WINDOW * LOW_WINDOW);
 /// The smallest decrease, however large the window: with b = 0 a loss would never free bandwidth.
 const LEAST_DECREASE: f64 = 0.05;
 
-/// H1. b(w): the fraction of a window of `w` segments that a loss costs: a half up to 38 segments, a tenth at
-/// 83,000, linear in the logarithm of w between them (RFC 3649, section 5), but never less than a twentieth.
+/// H1. b(w): the fraction of a window of `w` segments that a loss costs: a half up to 38 segments,
+/// a tenth at 83,000, linear in the logarithm of w between them (RFC 3649, section 5), but never
+/// less than a twentieth.
 #[must_use]
 pub fn decrease(w: f64) -> f64 {
     if w <= LOW_WINDOW {
@@ -45,8 +46,8 @@ pub fn increase(mode: AwMode, low_p: f64, w: f64) -> f64 {
     (w * w * p * 2.0 * b / (2.0 - b)).max(1.0)
 }
 
-/// H4. HSTCP's average window in segments at a loss rate of `p`: (p / `low_p`)^S 38, where S is the slope of
-/// the line in [`AwMode::LogLog`]; above `low_p` Reno's sqrt(1.5 / p).
+/// H4. HSTCP's average window in segments at a loss rate of `p`: (p / `low_p`)^S 38, where S is the
+/// slope of the line in [`AwMode::LogLog`]; above `low_p` Reno's sqrt(1.5 / p).
 #[must_use]
 pub fn response(low_p: f64, p: f64) -> f64 {
     if p >= low_p {

@@ -183,8 +183,8 @@ fn the_response_function_of_the_rfc() {
     assert_near(response(LOW_P, 0.01), libm::sqrt(150.0), 1e-9);
 }
 
-/// A loss per b w window / a round trips is a loss rate of p: then the sawtooth around w has the mean that the response
-/// function names.
+/// A loss per b w window / a round trips is a loss rate of p: then the sawtooth around w has the
+/// mean that the response function names.
 #[test]
 fn growth_and_decrease_meet_the_response_function() {
     for w in [100.0, 1000.0, 8400.0, 50_000.0] {

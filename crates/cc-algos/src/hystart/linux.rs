@@ -1,14 +1,16 @@
-//! HyStart as Linux has it (Ha and Rhee, "Taming the elephants: New TCP slow start", 2011; `tcp_cubic.c`): slow start ends at once when
-//! one of two signs shows that the window fills the path.
+//! HyStart as Linux has it (Ha and Rhee, "Taming the elephants: New TCP slow start", 2011;
+//! `tcp_cubic.c`): slow start ends at once when one of two signs shows that the window fills the
+//! path.
 //!
 //! ```text
 //!  ACK train:  ACKs at most 2 ms apart arrive since the round began, for half of the least RTT
 //!  delay:      the least RTT of the round's first samples is an eighth above the least RTT, 4 to 16 ms
 //! ```
 //!
-//! [`HyStart`](super::HyStart), the rule of RFC 9406, compares with the round before instead of with the least RTT, grows on for five rounds,
-//! and has no ACK train. The train ends slow start of a sender whose ACKs come evenly: with half of the path's product in flight, before
-//! a queue is there. Jitter or another flow's packets between the ACKs end it too early.
+//! [`HyStart`](super::HyStart), the rule of RFC 9406, compares with the round before instead of
+//! with the least RTT, grows on for five rounds, and has no ACK train. The train ends slow start of
+//! a sender whose ACKs come evenly: with half of the path's product in flight, before a queue is
+//! there. Jitter or another flow's packets between the ACKs end it too early.
 
 use super::{MAX_RTT_THRESH, MIN_RTT_DIVISOR, MIN_RTT_THRESH, N_RTT_SAMPLE};
 use ackline_tcp_core::policy::cc::FlowView;
@@ -19,7 +21,8 @@ use ackline_tcp_core::{Duration, Instant, SeqNum};
 pub const LOW_WINDOW: u32 = 16;
 /// Between two ACKs of a train (`hystart_ack_delta_us`).
 pub const ACK_DELTA: Duration = Duration::from_millis(2);
-/// What the receiver's aggregation may add to a train (`hystart_ack_delay`), for flows of up to 2 Gbit/s.
+/// What the receiver's aggregation may add to a train (`hystart_ack_delay`), for flows of up to 2
+/// Gbit/s.
 pub const ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// The detector, for one slow start.
@@ -42,7 +45,8 @@ struct Round {
 }
 
 impl LinuxHyStart {
-    /// An ACK arrived in slow start; true if slow start is over. `paced`: departures are spread, so a train may last a whole round trip.
+    /// An ACK arrived in slow start; true if slow start is over. `paced`: departures are spread, so
+    /// a train may last a whole round trip.
     pub(crate) fn is_over(
         &mut self,
         view: &FlowView,
@@ -110,7 +114,8 @@ mod tests {
             Self { hystart: LinuxHyStart::default(), view, windows }
         }
 
-        /// A round: ACKs of one segment each, `gap_us` apart, with this RTT. The ACK at which slow start is over.
+        /// A round: ACKs of one segment each, `gap_us` apart, with this RTT. The ACK at which slow
+        /// start is over.
         fn round(&mut self, gap_us: u64, rtt_us: u64, paced: bool) -> Option<u32> {
             let window = self.windows.cwnd().bytes() as u32;
             let begun = self.view.now;

@@ -11,8 +11,9 @@
 //!    └──────────────────────────── S
 //! ```
 //!
-//! Windows and results are Q9: unsigned counts of 1/512 byte. `lg` is C. S. Turner's bit-by-bit logarithm,
-//! too low by less than 3.89 units of its last place, so every platform gives the same bits.
+//! Windows and results are Q9: unsigned counts of 1/512 byte. `lg` is C. S. Turner's bit-by-bit
+//! logarithm, too low by less than 3.89 units of its last place, so every platform gives the same
+//! bits.
 
 /// Fraction bits of windows here.
 pub const Q9: u32 = 9;
@@ -25,7 +26,8 @@ const LARGEST: u64 = 1 << (38 + Q9);
 
 /// log2 of `x`. Both `x` and the result have `precision` fraction bits; `x` must be at least 1.
 ///
-/// Each squaring of the normalised number shifts the next bit of its logarithm into the integer part.
+/// Each squaring of the normalised number shifts the next bit of its logarithm into the integer
+/// part.
 #[must_use]
 pub fn log2_fixed(x: u64, precision: u32) -> u64 {
     let one = 1_u64 << precision;
@@ -55,8 +57,9 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Powers of two for segments of `smss` bytes: k0 = 2^floor(lg(smss) - 2.25), which is 256 for 1,448 and
-    /// 1,024 for 8,948 (Table 6.1). `precision` (9 to 24) is the number of fraction bits of the logarithm.
+    /// Powers of two for segments of `smss` bytes: k0 = 2^floor(lg(smss) - 2.25), which is 256 for
+    /// 1,448 and 1,024 for 8,948 (Table 6.1). `precision` (9 to 24) is the number of fraction bits
+    /// of the logarithm.
     #[must_use]
     pub fn powers_of_two(smss: u32, precision: u32) -> Self {
         // lg(smss) - 2.25 >= n  <=>  smss^4 >= 2^(4 n + 9)
@@ -65,8 +68,8 @@ impl Growth {
         Self::from_k0(1 << (shift + Q9), precision)
     }
 
-    /// The curve of 1,448-byte segments, stretched: the increase in segments only depends on the threshold in
-    /// segments.
+    /// The curve of 1,448-byte segments, stretched: the increase in segments only depends on the
+    /// threshold in segments.
     #[must_use]
     pub fn scale_free(smss: u32, precision: u32) -> Self {
         Self::from_k0((u64::from(smss) << (8 + Q9)) / 1448, precision)
@@ -85,7 +88,8 @@ impl Growth {
         (self.k0 >> Q9, self.k1 >> Q9)
     }
 
-    /// Eq. 6.1 for the threshold `ssthresh` in Q9, without scale factor and floor, in Q9 bytes per round trip.
+    /// Eq. 6.1 for the threshold `ssthresh` in Q9, without scale factor and floor, in Q9 bytes per
+    /// round trip.
     #[must_use]
     pub fn unscaled(&self, ssthresh: u64) -> u64 {
         let x = (ssthresh.min(LARGEST) + self.k1) << (self.precision - Q9);
@@ -93,8 +97,8 @@ impl Growth {
         (log * self.k0) >> self.precision
     }
 
-    /// The increase per round trip at the threshold `ssthresh` (Q9) with the scale factor `c` (in 2^-16): at
-    /// least 1/512 byte, so that a flow can leave the floor.
+    /// The increase per round trip at the threshold `ssthresh` (Q9) with the scale factor `c` (in
+    /// 2^-16): at least 1/512 byte, so that a flow can leave the floor.
     #[must_use]
     pub fn add(&self, ssthresh: u64, c: u32) -> u64 {
         (((u128::from(self.unscaled(ssthresh)) * u128::from(c)) >> C_BITS) as u64).max(1)

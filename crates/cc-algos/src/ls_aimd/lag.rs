@@ -1,5 +1,5 @@
-//! Whether an ACK is overdue: data has been reported out of order, or the oldest segment is older than a round trip and its
-//! usual variation.
+//! Whether an ACK is overdue: data has been reported out of order, or the oldest segment is older
+//! than a round trip and its usual variation.
 
 use ackline_tcp_core::Instant;
 use ackline_tcp_core::policy::cc::{FlowView, Phase};

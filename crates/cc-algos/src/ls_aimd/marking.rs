@@ -1,6 +1,8 @@
-//! The estimate of the fraction of marked data, as in DCTCP (thesis, section 6.5.2; RFC 8257, section 3.3).
+//! The estimate of the fraction of marked data, as in DCTCP (thesis, section 6.5.2; RFC 8257,
+//! section 3.3).
 //!
-//! Stored divided by the gain g, a power of two, so that no remainder is lost however small the fraction.
+//! Stored divided by the gain g, a power of two, so that no remainder is lost however small the
+//! fraction.
 
 use ackline_tcp_core::SeqNum;
 
@@ -47,8 +49,8 @@ impl Marking {
         self.upscaled
     }
 
-    /// `acked` bytes were acknowledged, `marked` of them marked, up to `snd_una`; if this round has ended,
-    /// the next one ends at `snd_nxt`. True if it has.
+    /// `acked` bytes were acknowledged, `marked` of them marked, up to `snd_una`; if this round has
+    /// ended, the next one ends at `snd_nxt`. True if it has.
     pub fn on_ack(&mut self, snd_una: SeqNum, snd_nxt: SeqNum, acked: u32, marked: u32) -> bool {
         self.acked += u64::from(acked);
         self.marked += u64::from(marked.min(acked));

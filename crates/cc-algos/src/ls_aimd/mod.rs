@@ -1,9 +1,10 @@
-//! LS-AIMD: windows below one segment on a departure clock, with logarithmic growth (A. S. Ahmed, "Extending
-//! TCP for Low Round Trip Delay", master's thesis, University of Oslo, 2019).
+//! LS-AIMD: windows below one segment on a departure clock, with logarithmic growth (A. S. Ahmed,
+//! "Extending TCP for Low Round Trip Delay", master's thesis, University of Oslo, 2019).
 //!
-//! If the base RTT is tiny, a sender that keeps two segments in flight builds a queue that no AQM can remove.
-//! Here the window W is fractional with a floor of two bytes; below `delta` segments a full segment is sent
-//! every `segment * RTT / W`, counted from the last departure, whether or not an ACK arrived.
+//! If the base RTT is tiny, a sender that keeps two segments in flight builds a queue that no AQM
+//! can remove. Here the window W is fractional with a floor of two bytes; below `delta` segments a
+//! full segment is sent every `segment * RTT / W`, counted from the last departure, whether or not
+//! an ACK arrived.
 //!
 //! ```text
 //!   W >= delta segments      the window releases data, on the ACK clock                              (section 7.6)
@@ -23,19 +24,20 @@
 //! | `lag.rs` | when an ACK is overdue |
 //! | `prototype.rs` | other readings of the thesis, for comparison |
 //!
-//! One window in Q9 bytes serves both modes, so that a change of mode converts nothing. On each ACK: alpha,
-//! then the reduction, then growth (also on a marked ACK), then the mode. The clock itself is in the core:
-//! the decision gives the gap, and [`Revise::Retroactive`] moves a pending departure with every ACK, earlier
-//! or later.
+//! One window in Q9 bytes serves both modes, so that a change of mode converts nothing. On each
+//! ACK: alpha, then the reduction, then growth (also on a marked ACK), then the mode. The clock
+//! itself is in the core: the decision gives the gap, and [`Revise::Retroactive`] moves a pending
+//! departure with every ACK, earlier or later.
 //!
-//! At most `delta` segments are in flight on that clock. If one of them is lost, no ACK may tell: while data is
-//! reported out of order, or the oldest is older than SRTT + 4 RTTVAR, three more may leave, one per gap.
+//! At most `delta` segments are in flight on that clock. If one of them is lost, no ACK may tell:
+//! while data is reported out of order, or the oldest is older than SRTT + 4 RTTVAR, three more may
+//! leave, one per gap.
 //!
-//! Where it fails: with C = 1, a path whose windows are below about 0.9 segments (0.5 to 0.8 with jumbo
-//! frames) is marked permanently, since one ACK brings the increase of several round trips and one decrease;
-//! C = 2^-7 avoids that but wastes capacity. `c=auto` scales the increase by the fraction of unmarked data.
-//! With a classic ECN receiver (RFC 3168), which echoes a mark until it receives CWR, alpha of the dctcp
-//! variant is too high and it halves.
+//! Where it fails: with C = 1, a path whose windows are below about 0.9 segments (0.5 to 0.8 with
+//! jumbo frames) is marked permanently, since one ACK brings the increase of several round trips
+//! and one decrease; C = 2^-7 avoids that but wastes capacity. `c=auto` scales the increase by the
+//! fraction of unmarked data. With a classic ECN receiver (RFC 3168), which echoes a mark until it
+//! receives CWR, alpha of the dctcp variant is too high and it halves.
 //!
 //! [`Revise::Retroactive`]: ackline_tcp_core::policy::cc::Revise::Retroactive
 
@@ -90,8 +92,8 @@ pub(crate) const DCTCP: Entry<NewCongestionControl> = Entry {
 
 /// No threshold yet.
 const UNLIMITED: u64 = u64::MAX;
-/// Segments beyond `delta` that may be in flight while an ACK is overdue, so that enough duplicates come back to find a
-/// loss (section 6.5.1).
+/// Segments beyond `delta` that may be in flight while an ACK is overdue, so that enough duplicates
+/// come back to find a loss (section 6.5.1).
 const MORE_OUTSTANDING: u16 = 3;
 /// Largest window in Q9: 2^46 bytes, far above any usable window, so that products fit 128 bits.
 const LARGEST: u64 = 1 << (46 + Q9);
@@ -260,8 +262,8 @@ impl LsAimd {
         self.update_mode();
     }
 
-    /// The start of a reduction: W, or with [`DecreaseFrom::Flight`] what is in flight if the flow is ACK-clocked and
-    /// application-limited.
+    /// The start of a reduction: W, or with [`DecreaseFrom::Flight`] what is in flight if the flow
+    /// is ACK-clocked and application-limited.
     fn base(&self, view: &FlowView, flight: u32) -> u64 {
         let of_window = self.submss || view.cwnd_limited || self.decrease_from == DecreaseFrom::Window;
         if of_window { self.w } else { self.w.min(u64::from(flight) << Q9) }
@@ -313,8 +315,8 @@ impl LsAimd {
     fn grow(&mut self, n: u32, by: u64) {
         let n = u64::from(n) << Q9;
         if self.w < self.ssthresh {
-            // Below one segment at most a doubling per feedback round, and never a whole segment on top of a
-            // fraction of one.
+            // Below one segment at most a doubling per feedback round, and never a whole segment on
+            // top of a fraction of one.
             let most = if self.submss {
                 self.segment().min(self.w)
             } else {
@@ -390,8 +392,8 @@ impl CongestionControl for LsAimd {
 
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
         match *event {
-            // One reduction per window of data, whatever the signals: lost data was sent after the last one
-            // if everything before it is acknowledged.
+            // One reduction per window of data, whatever the signals: lost data was sent after the
+            // last one if everything before it is acknowledged.
             CongestionEvent::Loss { .. }
                 if self.reduced_until.is_some_and(|until| view.snd_una.lt(until)) => {}
             CongestionEvent::Loss { prior_pipe } => {

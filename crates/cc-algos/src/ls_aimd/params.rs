@@ -12,8 +12,8 @@ use alloc::format;
 pub enum Scale {
     /// Constant, in 2^-16. The thesis measures 1 and 2^-7.
     Fixed(u32),
-    /// C = min(1, (1 - alpha) / alpha): reduces growth as marking approaches saturation, and leaves it alone
-    /// while at most half of the data is marked.
+    /// C = min(1, (1 - alpha) / alpha): reduces growth as marking approaches saturation, and leaves
+    /// it alone while at most half of the data is marked.
     Auto,
 }
 
@@ -56,20 +56,20 @@ impl Scale {
 pub struct LsAimdParams {
     /// Scale factor of the additive increase.
     pub c: Scale,
-    /// Number of segments that the receiver is assumed to wait for before it acknowledges, 1 to 64: the
-    /// departure clock runs below this many, and keeps at most as many in flight (thesis: 2).
+    /// Number of segments that the receiver is assumed to wait for before it acknowledges, 1 to 64:
+    /// the departure clock runs below this many, and keeps at most as many in flight (thesis: 2).
     pub delta: u16,
     /// The weight of a round in alpha is 2^-gain, 1 to 10 (thesis: 4, g = 1/16).
     pub gain: u32,
-    /// Hysteresis: bytes by which the window must fall below `delta` segments before the departure clock
-    /// starts again (thesis: 0).
+    /// Hysteresis: bytes by which the window must fall below `delta` segments before the departure
+    /// clock starts again (thesis: 0).
     pub mode_hyst: u32,
     /// Use one growth curve in segments for all segment sizes, instead of powers of two in bytes.
     pub scale_free: bool,
     /// Smallest window in bytes, 2 to 2^20 (thesis: 2).
     pub floor: u32,
-    /// Fraction bits of the logarithm, 9 to 24. With the thesis' 9 the increase of jumbo frames near the
-    /// floor vanishes.
+    /// Fraction bits of the logarithm, 9 to 24. With the thesis' 9 the increase of jumbo frames
+    /// near the floor vanishes.
     pub precision: u32,
     /// Maximum segments added per ACK in slow start, 1 to 64 (RFC 3465's L).
     pub abc: u32,

@@ -1,4 +1,5 @@
-//! Readings of the thesis that the design here does not take, to find out which of them its prototype had.
+//! Readings of the thesis that the design here does not take, to find out which of them its
+//! prototype had.
 //!
 //! | parameter | default | the other readings |
 //! |---|---|---|
@@ -99,11 +100,11 @@ impl Prototype {
     }
 }
 
-/// The thesis' estimate of the round trip without the receiver's delay: each sample is less by `delta` - 1 times
-/// d = (s / W - 1) SRTT.
+/// The thesis' estimate of the round trip without the receiver's delay: each sample is less by
+/// `delta` - 1 times d = (s / W - 1) SRTT.
 ///
-/// d is short by a round trip, so that the estimate grows without bound if a receiver does hold ACKs and
-/// W = s / 2; if it holds none, the estimate is short by (delta - 1) d.
+/// d is short by a round trip, so that the estimate grows without bound if a receiver does hold
+/// ACKs and W = s / 2; if it holds none, the estimate is short by (delta - 1) d.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ThesisRtt {
     /// Nanoseconds, times 8.
@@ -111,7 +112,8 @@ pub(super) struct ThesisRtt {
 }
 
 impl ThesisRtt {
-    /// The oldest segment that an ACK covers had the round-trip time `rtt`; `clock` is `None` on the ACK clock.
+    /// The oldest segment that an ACK covers had the round-trip time `rtt`; `clock` is `None` on
+    /// the ACK clock.
     pub(super) fn on_ack(before: Option<Self>, rtt: Duration, clock: Option<Clocked>) -> Self {
         let Some(Self { smoothed }) = before else { return Self { smoothed: rtt.as_nanos().max(1) << 3 } };
         let sample = clock.map_or(rtt, |clock| clock.without_wait(Duration::from_nanos(smoothed >> 3), rtt));

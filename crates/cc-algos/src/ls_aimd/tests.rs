@@ -160,7 +160,8 @@ fn int_pair(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect()
 }
 
-/// Table 5.1's experiments: what one ACK adds against what one mark takes, at the window W of their path.
+/// Table 5.1's experiments: what one ACK adds against what one mark takes, at the window W of their
+/// path.
 #[test]
 fn vectors_load_of_the_experiments() {
     for vector in vectors("saturation") {
@@ -177,8 +178,9 @@ fn vectors_load_of_the_experiments() {
     }
 }
 
-/// If every ACK is marked, the window settles at the root of `W^2 = 4 s add(W / 2)`: the decrease comes first, and the
-/// increase is sized with what it leaves. `W^2 = 2 s add(W / 2)` if it is sized with the window before.
+/// If every ACK is marked, the window settles at the root of `W^2 = 4 s add(W / 2)`: the decrease
+/// comes first, and the increase is sized with what it leaves. `W^2 = 2 s add(W / 2)` if it is
+/// sized with the window before.
 #[test]
 fn vectors_window_of_permanent_marking() {
     for vector in vectors("saturation_window") {
@@ -207,7 +209,8 @@ fn vectors_window_of_permanent_marking() {
     }
 }
 
-/// The share p of marked data at which growth and decrease balance, `p^2 = (2 s add / W^2) C(p)`, below one segment.
+/// The share p of marked data at which growth and decrease balance, `p^2 = (2 s add / W^2) C(p)`,
+/// below one segment.
 #[test]
 fn vectors_balance_of_growth_and_decrease() {
     for vector in vectors("equilibrium") {
@@ -346,7 +349,8 @@ fn auto_scale_follows_the_unmarked_share() {
     assert!(flow.add_q9().abs_diff(whole / 4) <= 1);
 }
 
-/// What the last departure left behind it: W = 724, srtt 200 us, so that the next one is 400 us later.
+/// What the last departure left behind it: W = 724, srtt 200 us, so that the next one is 400 us
+/// later.
 #[test]
 fn a_new_window_or_a_new_rtt_moves_what_is_pending() {
     for (text, halved, slower) in [("", 800, 1200), ("reclock=rtt", 400, 600)] {
@@ -372,7 +376,8 @@ fn a_new_window_or_a_new_rtt_moves_what_is_pending() {
     assert_eq!(flow(Variant::Reno, 1448, 724 << Q9, "reclock=off").decision().revise, Revise::NextDeparture);
 }
 
-/// Two segments may be in flight; three more while the scoreboard has a hole, or the oldest is late.
+/// Two segments may be in flight; three more while the scoreboard has a hole, or the oldest is
+/// late.
 #[test]
 fn three_more_segments_leave_while_an_ack_is_overdue() {
     let most = |flow: &LsAimd| match flow.decision().clock {
@@ -401,8 +406,8 @@ fn three_more_segments_leave_while_an_ack_is_overdue() {
     }
 }
 
-/// The model's iteration for a true RTT of 200 us, W half a segment, a receiver that waits for two: the thesis' d is short by
-/// a round trip, and the estimate grows by one for ever.
+/// The model's iteration for a true RTT of 200 us, W half a segment, a receiver that waits for two:
+/// the thesis' d is short by a round trip, and the estimate grows by one for ever.
 #[test]
 fn vectors_rtt_of_the_clock() {
     let rule = |vector: &Value| vector["rule"] == "d = I - SRTT";
@@ -463,7 +468,8 @@ fn parameters_are_read_and_checked() {
 }
 
 proptest! {
-    /// Whatever comes, the window stays between its floor and what can be represented, and the mode follows it.
+    /// Whatever comes, the window stays between its floor and what can be represented, and the mode
+    /// follows it.
     #[test]
     fn the_window_stays_in_bounds(
         smss in 100_u32..65_000,
@@ -492,7 +498,8 @@ proptest! {
         }
     }
 
-    /// The carry loses nothing: growth in many small ACKs is that of their exact sum to within one unit per step of W.
+    /// The carry loses nothing: growth in many small ACKs is that of their exact sum to within one
+    /// unit per step of W.
     #[test]
     fn growth_is_exact_over_many_acks(w in 2_u64..20_000, n in 1_u32..3000, acks in 1_u32..500) {
         let mut flow = flow(Variant::Reno, 1448, w << Q9, "c=1");

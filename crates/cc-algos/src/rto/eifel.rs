@@ -1,5 +1,5 @@
-//! Eifel: the timestamp of the first ACK after a timeout tells which transmission it answers (detection: RFC
-//! 3522), and a spurious timeout restores the window (response: RFC 4015).
+//! Eifel: the timestamp of the first ACK after a timeout tells which transmission it answers
+//! (detection: RFC 3522), and a spurious timeout restores the window (response: RFC 4015).
 //!
 //! ```text
 //!   timeout ──► go-back-N's first step, RetransmitTS = its timestamp
@@ -11,9 +11,9 @@
 //!
 //! Steps are those of RFC 4015, section 3. Without timestamps it is go-back-N.
 //!
-//! Where it fails: all data delayed by the stall is acknowledged at once, and the restored window goes into a
-//! path that others have filled meanwhile. `restore=full` is the draft of 2002, which restored the whole
-//! window at once.
+//! Where it fails: all data delayed by the stall is acknowledged at once, and the restored window
+//! goes into a path that others have filled meanwhile. `restore=full` is the draft of 2002, which
+//! restored the whole window at once.
 
 use super::{go_back_n, pipe_prev, reports_twice, reversed_window};
 use ackline_tcp_core::policy::cc::{Phase, Undo};
@@ -69,7 +69,8 @@ pub enum Restore {
 enum EifelPhase {
     /// No episode.
     Open,
-    /// The head was retransmitted, and no ACK has advanced SND.UNA since. `sent`: SND.NXT at the timeout.
+    /// The head was retransmitted, and no ACK has advanced SND.UNA since. `sent`: SND.NXT at the
+    /// timeout.
     Waiting { sent: SeqNum },
     /// The timeout was genuine: go-back-N up to here.
     Repair { recovery_point: SeqNum },
@@ -88,7 +89,8 @@ pub struct Eifel {
     srtt_prev: Option<Duration>,
     /// Step 0: RTTVAR.
     rttvar_prev: Duration,
-    /// First sequence number of what the timeout retransmitted, while a DSACK for it would still be news.
+    /// First sequence number of what the timeout retransmitted, while a DSACK for it would still be
+    /// news.
     late: Option<SeqNum>,
     /// SND.NXT at the spurious verdict: the first sample of later data sets the RTO (step 11).
     sample_beyond: Option<SeqNum>,
@@ -110,11 +112,11 @@ impl Eifel {
         }
     }
 
-    /// RFC 3522, section 3.2, steps 4 to 6, in the order of RFC 4015: true if the ACK is for an original
-    /// transmission.
+    /// RFC 3522, section 3.2, steps 4 to 6, in the order of RFC 4015: true if the ACK is for an
+    /// original transmission.
     fn is_spurious(view: &RtoView, ack: &AckFacts) -> bool {
-        // An ACK of everything may be for the last original, with earlier ACKs lost (RFC 3522, section 3.3);
-        // a peer that sends DSACKs would have reported that.
+        // An ACK of everything may be for the last original, with earlier ACKs lost (RFC 3522,
+        // section 3.3); a peer that sends DSACKs would have reported that.
         let tells = view.dsack_seen || ack.ack.lt(view.flow.snd_nxt);
         ack.echoes_original == Some(true) && ack.dsack.is_none() && tells
     }
@@ -150,7 +152,8 @@ impl Eifel {
         step
     }
 
-    /// Step 11: the first sample of data first sent after the spurious timeout makes the RTO conservative.
+    /// Step 11: the first sample of data first sent after the spurious timeout makes the RTO
+    /// conservative.
     fn adapt(&mut self, ack: &AckFacts) -> Option<RtoStep> {
         self.sample_beyond.filter(|beyond| ack.ack.gt(*beyond) && ack.original.is_some())?;
         self.sample_beyond = None;
@@ -196,7 +199,8 @@ impl RtoResponse for Eifel {
             self.state = EifelPhase::Open;
         }
         if !waiting && step.is_none() && self.late.take_if(|seq| reports_twice(ack, *seq)).is_some() {
-            // SpuriousRecovery = LATE_SPUR_TO: transmission has long continued, so only step 8 is left.
+            // SpuriousRecovery = LATE_SPUR_TO: transmission has long continued, so only step 8 is
+            // left.
             let mut step = RtoStep::pass();
             step.cc = self.reversal(view, ack);
             step.verdict = Some(RtoVerdict::Spurious);

@@ -1,5 +1,5 @@
-//! F-RTO with SACK (RFC 5682, section 3): after a timeout retransmit the oldest segment, then send new data,
-//! and see what the ACKs acknowledge.
+//! F-RTO with SACK (RFC 5682, section 3): after a timeout retransmit the oldest segment, then send
+//! new data, and see what the ACKs acknowledge.
 //!
 //! ```text
 //!   timeout ──► (1) head again ──► (2) first ACK that advances ──► two new segments ──► (3) next ACK
@@ -8,12 +8,13 @@
 //!                                      └─► go-back-N
 //! ```
 //!
-//! Steps are those of RFC 5682, section 3.1. If the peer has no SACK, the basic form (section 2.1) follows from the
-//! same steps, with one more branch: a duplicate ACK in step 2 is go-back-N at once.
+//! Steps are those of RFC 5682, section 3.1. If the peer has no SACK, the basic form (section 2.1)
+//! follows from the same steps, with one more branch: a duplicate ACK in step 2 is go-back-N at
+//! once.
 //!
-//! Where it fails: without new data, or with a full receive window, it is go-back-N; and data merely delayed
-//! by a stall is acknowledged like any other, so that a fully restored window goes into a path that others
-//! have filled.
+//! Where it fails: without new data, or with a full receive window, it is go-back-N; and data
+//! merely delayed by a stall is acknowledged like any other, so that a fully restored window goes
+//! into a path that others have filled.
 
 use super::{go_back_n, halved, pipe_prev, reversed_window};
 use ackline_tcp_core::policy::cc::{SsthreshRule, Undo};
@@ -61,12 +62,12 @@ fn with(mut spurious: Spurious, params: &Params) -> Result<Spurious, SpecError> 
 /// The window after a spurious timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Spurious {
-    /// RFC 4015: FlightSize + min(bytes_acked, IW), and the previous `ssthresh` (or the flight at the timeout
-    /// if that is more).
+    /// RFC 4015: FlightSize + min(bytes_acked, IW), and the previous `ssthresh` (or the flight at
+    /// the timeout if that is more).
     #[default]
     Rfc4015,
-    /// Window and `ssthresh` are half the flight at the timeout: congestion avoidance from there, as in the
-    /// variant of 2002.
+    /// Window and `ssthresh` are half the flight at the timeout: congestion avoidance from there,
+    /// as in the variant of 2002.
     Halve,
 }
 
@@ -74,8 +75,8 @@ pub enum Spurious {
 enum FrtoPhase {
     /// No episode.
     Open,
-    /// The head was retransmitted: step 2 waits for an ACK that advances SND.UNA. `sent`: SND.NXT at the
-    /// timeout.
+    /// The head was retransmitted: step 2 waits for an ACK that advances SND.UNA. `sent`: SND.NXT
+    /// at the timeout.
     First { sent: SeqNum },
     /// New data was sent: step 3 waits for an ACK.
     Second { recovery_point: SeqNum },
@@ -101,14 +102,14 @@ impl FRto {
         Self { spurious, state: FrtoPhase::Open, pipe_prev: Window::ZERO, flight_prev: 0 }
     }
 
-    /// Continues with go-back-N; the ACK is processed as usual. `most`: maximum window in segments before the
-    /// ACK increases it.
+    /// Continues with go-back-N; the ACK is processed as usual. `most`: maximum window in segments
+    /// before the ACK increases it.
     fn genuine(&mut self, view: &RtoView, recovery_point: SeqNum, most: u32) -> RtoStep {
         self.state = FrtoPhase::Repair { recovery_point };
         let mut step = RtoStep::pass();
         step.verdict = Some(RtoVerdict::Lossy);
-        // Steps 2a and 3a: at most two (three) segments. One ACK that covers many may have grown the window
-        // by more.
+        // Steps 2a and 3a: at most two (three) segments. One ACK that covers many may have grown
+        // the window by more.
         let window = Window::from_bytes(u64::from(most * view.flow.smss));
         if view.window > window {
             step.cc = RtoCc::Timeout { window, ssthresh: SsthreshRule::Keep };

@@ -1,10 +1,10 @@
 //! Go-back-N (RFC 5681 section 3.1, RFC 6675 section 5.1, RFC 6298 section 5): a timeout means that
-//! everything is lost. The window falls to one segment, and everything not SACKed is retransmitted in slow
-//! start.
+//! everything is lost. The window falls to one segment, and everything not SACKed is retransmitted
+//! in slow start.
 //!
-//! Where it fails: a timeout that was only a delay retransmits a whole window, each copy released by the ACK
-//! of an original, twice as fast as the path drains; the copies and what they release overflow the shared
-//! queue.
+//! Where it fails: a timeout that was only a delay retransmits a whole window, each copy released
+//! by the ACK of an original, twice as fast as the path drains; the copies and what they release
+//! overflow the shared queue.
 
 use super::halved;
 use ackline_tcp_core::SeqNum;

@@ -1,4 +1,5 @@
-//! Current practice: go-back-N's first step, with three ways to find out that it was wrong and undo it.
+//! Current practice: go-back-N's first step, with three ways to find out that it was wrong and undo
+//! it.
 //!
 //! | evidence | from |
 //! |---|---|
@@ -6,12 +7,12 @@
 //! | every retransmission is reported as received twice | RFC 2883, RFC 3708 |
 //! | data that was not retransmitted is acknowledged: at once, or after new data was sent | RFC 5682, section 3 |
 //!
-//! Undo restores window and `ssthresh` if they were higher, and unmarks what was marked lost. Tail loss
-//! probes, RACK and proportional rate reduction complement it; they are in the core.
+//! Undo restores window and `ssthresh` if they were higher, and unmarks what was marked lost. Tail
+//! loss probes, RACK and proportional rate reduction complement it; they are in the core.
 //!
-//! `ssthresh` follows congestion control's own rule. A timeout in fast recovery does not lower it again. SACK
-//! information is kept, unless the head is SACKed, too: then the peer has reneged, and the core has already
-//! cleared these tags.
+//! `ssthresh` follows congestion control's own rule. A timeout in fast recovery does not lower it
+//! again. SACK information is kept, unless the head is SACKed, too: then the peer has reneged, and
+//! the core has already cleared these tags.
 
 use super::go_back_n;
 use ackline_tcp_core::policy::cc::{Phase, SsthreshRule, Undo};
@@ -80,8 +81,8 @@ struct Marker {
     retransmitted: u64,
     /// Segments since then that the peer reported as received twice.
     twice: u64,
-    /// The episode started with this timeout, so timestamps distinguish its retransmissions from the
-    /// originals.
+    /// The episode started with this timeout, so timestamps distinguish its retransmissions from
+    /// the originals.
     whole: bool,
 }
 

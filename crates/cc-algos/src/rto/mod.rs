@@ -1,4 +1,5 @@
-//! Responses to a retransmission timeout: what to send, what counts as lost, what happens to the window.
+//! Responses to a retransmission timeout: what to send, what counts as lost, what happens to the
+//! window.
 //!
 //! | name | idea | after a timeout that lost nothing | needs |
 //! |---|---|---|---|
@@ -9,10 +10,11 @@
 //! | `go-back-n` | everything not SACKed is lost | a window sent again | |
 //! | `conventional` | the core's own: like `go-back-n`, with congestion control's rule for `ssthresh` | a window sent again | |
 //!
-//! Which one to use: `linux` is right for almost every path. `dclor` is for paths that delay packets for
-//! seconds (cellular, satellite hand-over): it retransmits nothing but a probe, and leaves the capacity of
-//! the returning path to others; if a path stalls briefly and carries nothing else, that costs a slow start.
-//! `frto` and `eifel` are separate for comparison; `linux` includes both ideas.
+//! Which one to use: `linux` is right for almost every path. `dclor` is for paths that delay
+//! packets for seconds (cellular, satellite hand-over): it retransmits nothing but a probe, and
+//! leaves the capacity of the returning path to others; if a path stalls briefly and carries
+//! nothing else, that costs a slow start. `frto` and `eifel` are separate for comparison; `linux`
+//! includes both ideas.
 
 pub mod dclor;
 pub mod eifel;

@@ -1,4 +1,5 @@
-//! Every entry of the table keeps the rules of its trait, with every value of its parameters that is a choice.
+//! Every entry of the table keeps the rules of its trait, with every value of its parameters that
+//! is a choice.
 
 use super::RTO;
 use ackline_tcp_core::policy::conformance;

@@ -1,7 +1,9 @@
-//! A real connection on a bench: an [`Endpoint`] sends, and the test is its peer, segment by segment.
+//! A real connection on a bench: an [`Endpoint`] sends, and the test is its peer, segment by
+//! segment.
 //!
-//! Segments have 1,000 bytes. Packet k is bytes (k-1)*1000 to k*1000 of the stream; `P7` is its first transmission, `P7r1`
-//! the first repetition, and `A(i)[x,y]` an ACK of packets 1 to i with a SACK block of packets x to y.
+//! Segments have 1,000 bytes. Packet k is bytes (k-1)*1000 to k*1000 of the stream; `P7` is its
+//! first transmission, `P7r1` the first repetition, and `A(i)[x,y]` an ACK of packets 1 to i with a
+//! SACK block of packets x to y.
 
 use ackline_cc_algos::{CC, RTO};
 use ackline_tcp_core::events::{TraceEvent, Tracer};
@@ -31,7 +33,8 @@ pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// What a connection begins with. The defaults are those of the worked examples: 20 packets in flight, `ssthresh` of 40.
+/// What a connection begins with. The defaults are those of the worked examples: 20 packets in
+/// flight, `ssthresh` of 40.
 pub(crate) struct Setup {
     pub(crate) rto: &'static str,
     /// The congestion control, with `ssthresh`; none: NewReno.
@@ -147,7 +150,8 @@ impl Setup {
         let mut config = ConnConfig::default();
         // The tests write before there is a window for it.
         config.min_send_buffer = None;
-        // Losses before and after the timeout are counted, as in the draft: between many of these steps no time passes.
+        // Losses before and after the timeout are counted, as in the draft: between many of these
+        // steps no time passes.
         config.loss = ackline_tcp_core::config::LossDetection::DupAck;
         config.tlp = false;
         // The window alone bounds what is in flight.

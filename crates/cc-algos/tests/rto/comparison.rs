@@ -1,4 +1,5 @@
-//! The five responses on the worked example 7.2: 20 packets are stalled, none is lost, and the path keeps their order.
+//! The five responses on the worked example 7.2: 20 packets are stalled, none is lost, and the path
+//! keeps their order.
 
 use crate::bench::{Bench, Setup};
 use ackline_tcp_core::policy::rto::{RtoPhase, RtoVerdict};
@@ -153,8 +154,9 @@ fn linux_keeps_a_reduction_that_was_due() {
     }
 }
 
-/// RFC 5682, section 2.1, step 3a: without SACK everything that is not acknowledged goes again, also what F-RTO sent to find out. Or else each
-/// timeout leaves two segments behind that only the next one repairs.
+/// RFC 5682, section 2.1, step 3a: without SACK everything that is not acknowledged goes again,
+/// also what F-RTO sent to find out. Or else each timeout leaves two segments behind that only the
+/// next one repairs.
 #[test]
 fn a_peer_that_keeps_nothing_out_of_order_costs_one_timeout() {
     for rto in ["linux", "frto"] {

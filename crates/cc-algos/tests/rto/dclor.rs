@@ -1,6 +1,8 @@
-//! DCLOR's worked examples (draft-swami-tsvwg-tcp-dclor-00, section 7) and the cases at their edges.
+//! DCLOR's worked examples (draft-swami-tsvwg-tcp-dclor-00, section 7) and the cases at their
+//! edges.
 //!
-//! Names are those of the examples: 20 packets in flight, SS_PTR is the first octet of P21 unless said otherwise.
+//! Names are those of the examples: 20 packets in flight, SS_PTR is the first octet of P21 unless
+//! said otherwise.
 
 use crate::bench::{Bench, SMSS, Setup, ms};
 use ackline_tcp_core::config::LossDetection;
@@ -195,7 +197,8 @@ fn e2c_the_probe_repairs_the_only_loss() {
     assert_eq!(e2c("dclor:profile=paper").state(), (2, 40, 0), "the draft's flaw: nothing seems lost");
     let mut bench = e2c("dclor");
     assert_eq!(bench.state(), (2, 10, 0));
-    // I-14: a DSACK for the probe proves that the original had arrived; `ssthresh` comes back, the window does not.
+    // I-14: a DSACK for the probe proves that the original had arrived; `ssthresh` comes back, the
+    // window does not.
     assert_eq!(bench.ack(20).sack(20, 20).arrives(), NOTHING);
     assert_eq!(bench.state(), (2, 40, 0));
     assert_eq!(bench.verdicts(), [RtoVerdict::Lossy, RtoVerdict::Spurious]);
@@ -223,8 +226,9 @@ fn e3_the_receive_window_is_full() {
     }
 }
 
-/// P5 to P20 are SACKed, and the timeout comes before P1 to P4 are found lost: reordering was seen on the connection, so
-/// that RACK waits for a quarter of the round trip. Packets are numbered from here.
+/// P5 to P20 are SACKed, and the timeout comes before P1 to P4 are found lost: reordering was seen
+/// on the connection, so that RACK waits for a quarter of the round trip. Packets are numbered from
+/// here.
 fn e4(rto: &'static str) -> Bench {
     let mut bench =
         Setup { rto, packets: 0, tune: |config| config.loss = LossDetection::Rack, ..Setup::default() }
@@ -241,7 +245,8 @@ fn e4(rto: &'static str) -> Bench {
     bench.pass(wait - ms(5));
     assert_eq!(bench.ack(0).sack(5, 20).arrives(), NOTHING);
     assert_eq!((bench.state(), bench.info().sacked), ((20, 40, 4), 16 * SMSS));
-    // New data comes just before the timer fires: before that the SACKed part of the window would have let it out.
+    // New data comes just before the timer fires: before that the SACKed part of the window would
+    // have let it out.
     bench.write(40);
     assert_eq!(bench.rto(), ["P21"]);
     assert_eq!(bench.info().sacked, 0, "R5");
@@ -327,7 +332,8 @@ fn e8_the_stalled_window_arrives_and_the_probe_is_lost() {
 
 #[test]
 fn e8_saves_the_pipe_of_the_first_timeout() {
-    // As E8, but the second probe shows a loss: half of the 20 of the first timeout, not of the one packet that was left.
+    // As E8, but the second probe shows a loss: half of the 20 of the first timeout, not of the one
+    // packet that was left.
     let mut bench = same().open();
     probe_with_new_data(&mut bench);
     for packet in 1..=18 {
@@ -405,8 +411,8 @@ fn e12_the_peer_never_sends_sack() {
     assert_eq!(bench.rto(), ["P22r1"], "the head");
 }
 
-/// L4 and C1: the window of an exit is two segments, also if it was one before (RFC 5681, section 3.1, after a SYN that was
-/// lost).
+/// L4 and C1: the window of an exit is two segments, also if it was one before (RFC 5681, section
+/// 3.1, after a SYN that was lost).
 #[test]
 fn an_exit_raises_a_window_of_one_segment() {
     for rto in ["dclor", "dclor:profile=paper"] {
@@ -421,7 +427,8 @@ fn an_exit_raises_a_window_of_one_segment() {
     }
 }
 
-/// I-14 and I-12: without proof `ssthresh` is half of what was saved, as after a loss, also if that is more than before.
+/// I-14 and I-12: without proof `ssthresh` is half of what was saved, as after a loss, also if that
+/// is more than before.
 #[test]
 fn an_unproved_clean_exit_sets_ssthresh_as_a_lossy_one_does() {
     let avoidance = || Setup { ssthresh: 5, ..no_new_data("dclor") };
@@ -434,8 +441,9 @@ fn an_unproved_clean_exit_sets_ssthresh_as_a_lossy_one_does() {
     assert_eq!((lossy.state().1, unproved.state().1), (10, 10));
 }
 
-/// I-6: `new` finds the peer's window full, and sends the probe again. It was new data when the episode began, so its ACK proves
-/// that nothing from before the timeout was lost; but it left twice, and is no sample.
+/// I-6: `new` finds the peer's window full, and sends the probe again. It was new data when the
+/// episode began, so its ACK proves that nothing from before the timeout was lost; but it left
+/// twice, and is no sample.
 #[test]
 fn a_repeated_probe_of_the_episode_still_counts_as_new() {
     let mut bench = Setup { rwnd: 21, ..sampled() }.open();

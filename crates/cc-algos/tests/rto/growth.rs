@@ -9,7 +9,8 @@ fn open(cc: &'static str, cwnd: u32, ssthresh: u32) -> Bench {
     Setup { rto: "linux", cc: Some(cc), cwnd, ssthresh, ..Setup::default() }.connect()
 }
 
-/// The application writes a flight of so many packets, and all of it leaves before anything comes back.
+/// The application writes a flight of so many packets, and all of it leaves before anything comes
+/// back.
 fn flight(bench: &mut Bench, packets: u32) {
     bench.write(packets);
     let mut left = bench.out().len();
@@ -35,7 +36,8 @@ fn cwnd(bench: &mut Bench) -> f64 {
     bench.info().snd_cwnd as f64 / f64::from(SMSS)
 }
 
-/// Slow start grows while the window is less than twice the flight: window, flight, and what becomes of the window.
+/// Slow start grows while the window is less than twice the flight: window, flight, and what
+/// becomes of the window.
 const SLOW_START: &[(u32, u32, u32)] = &[
     (10, 10, 20),
     (10, 9, 18),
@@ -74,7 +76,8 @@ fn slow_start_grows_to_twice_the_flight() {
     }
 }
 
-/// In congestion avoidance the window must have been the limit, and a flight that fills it is limited by it.
+/// In congestion avoidance the window must have been the limit, and a flight that fills it is
+/// limited by it.
 #[test]
 fn congestion_avoidance_grows_only_from_a_full_window() {
     for entry in CC {
@@ -94,8 +97,8 @@ fn congestion_avoidance_grows_only_from_a_full_window() {
     }
 }
 
-/// RFC 5681, section 3.1: from the loss window of one segment on, slow start doubles. The head's retransmission is
-/// acknowledged, whatever else was outstanding.
+/// RFC 5681, section 3.1: from the loss window of one segment on, slow start doubles. The head's
+/// retransmission is acknowledged, whatever else was outstanding.
 #[test]
 fn the_ack_of_the_first_retransmission_after_a_timeout_doubles_the_window() {
     for entry in CC {
@@ -112,8 +115,9 @@ fn the_ack_of_the_first_retransmission_after_a_timeout_doubles_the_window() {
     }
 }
 
-/// One lost request in a window of ten. Linux's CUBIC keeps seven (`bictcp_recalc_ssthresh`: 10 * 717 / 1024), and its Reno
-/// five (`tcp_reno_ssthresh`); the flight of RFC 5681, equation 4, leaves the minimum of two.
+/// One lost request in a window of ten. Linux's CUBIC keeps seven (`bictcp_recalc_ssthresh`: 10 *
+/// 717 / 1024), and its Reno five (`tcp_reno_ssthresh`); the flight of RFC 5681, equation 4, leaves
+/// the minimum of two.
 #[test]
 fn a_request_that_times_out_alone_lowers_ssthresh_from_the_window_or_from_the_flight() {
     for (cc, from, left) in [

@@ -1,5 +1,5 @@
-//! What the responses do beside the rest of TCP: FIN, windows, ECN, reneging, fast recovery, RTT samples, and the settings
-//! that the worked examples leave at their defaults.
+//! What the responses do beside the rest of TCP: FIN, windows, ECN, reneging, fast recovery, RTT
+//! samples, and the settings that the worked examples leave at their defaults.
 
 use crate::bench::{Bench, SMSS, Setup, ms};
 use ackline_cc_algos::RTO;
@@ -63,12 +63,14 @@ fn a_window_that_takes_no_whole_probe_gets_none() {
 
 #[test]
 fn a_window_taken_back_leaves_the_head() {
-    // The peer shrinks its window to nothing with 20 packets outstanding: only the head may go, as its probe.
+    // The peer shrinks its window to nothing with 20 packets outstanding: only the head may go, as
+    // its probe.
     let mut bench = Setup::default().open();
     bench.window = Some(0);
     assert_eq!(bench.ack(0).arrives(), NOTHING);
     assert_eq!(bench.rto(), ["P1r1"]);
-    // All of it was acknowledged in the end: the episode is over although the probe never left as such.
+    // All of it was acknowledged in the end: the episode is over although the probe never left as
+    // such.
     bench.window = Some(60_000);
     bench.ack(20).arrives();
     assert_eq!(bench.phase(), RtoPhase::Open);
@@ -146,7 +148,8 @@ fn a_timeout_in_repair_does_not_raise_ssthresh() {
     let mut bench = probing("dclor");
     bench.ack(0).sack(21, 21).arrives();
     assert_eq!(bench.state(), (2, 10, 2));
-    // Six packets of pipe would give three; the present `ssthresh` of ten is lower than half of a larger pipe.
+    // Six packets of pipe would give three; the present `ssthresh` of ten is lower than half of a
+    // larger pipe.
     let probe = bench.rto();
     assert_eq!(probe, ["P22"]);
     assert_eq!((bench.phase(), bench.state().0), (RtoPhase::Probe, 0));
@@ -397,7 +400,8 @@ fn an_unanswered_tail_loss_probe_can_be_the_probe() {
 
 #[test]
 fn a_tail_loss_probe_may_have_repaired_the_only_loss() {
-    // I-14 with the copy of a tail loss probe: its timestamp is older than the timeout's, and proves nothing either.
+    // I-14 with the copy of a tail loss probe: its timestamp is older than the timeout's, and
+    // proves nothing either.
     for (copy, ssthresh) in [(0, 40_000), (1, 10_500), (2, 10_500)] {
         let mut bench = Setup { packets: 20, timestamps: true, ..modern("dclor") }.open();
         bench.pass(ms(5));
@@ -423,8 +427,8 @@ fn no_undo_of_the_core_touches_a_timeout_of_dclor() {
     assert_eq!(bench.state(), (2, 40, 0));
 }
 
-/// What was SACKed before the timeout is acknowledged after it, when the tag is gone: nobody knows any more when it
-/// arrived, so that it gives no RTT sample.
+/// What was SACKed before the timeout is acknowledged after it, when the tag is gone: nobody knows
+/// any more when it arrived, so that it gives no RTT sample.
 #[test]
 fn data_that_was_sacked_before_the_timeout_gives_no_sample_after_it() {
     for entry in RTO {
@@ -435,7 +439,8 @@ fn data_that_was_sacked_before_the_timeout_gives_no_sample_after_it() {
         // What was lost is lost again, and so is what the first timeout sends.
         bench.rto();
         bench.rto();
-        // The peer reports no more than the highest packet; then the head's repair tells that it has the rest.
+        // The peer reports no more than the highest packet; then the head's repair tells that it
+        // has the rest.
         bench.pass(ms(100));
         bench.ack(0).sack(20, 20).arrives();
         for packets in [1, 2, 20] {

@@ -1,4 +1,5 @@
-//! Responses to a retransmission timeout, and the growth of windows, each on a real connection, packet by packet.
+//! Responses to a retransmission timeout, and the growth of windows, each on a real connection,
+//! packet by packet.
 
 mod bench;
 mod comparison;

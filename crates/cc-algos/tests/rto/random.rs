@@ -1,5 +1,5 @@
-//! Random peers against every response: nothing panics, one segment per expiry, nothing beyond what the windows allow, and
-//! in the end everything arrives.
+//! Random peers against every response: nothing panics, one segment per expiry, nothing beyond what
+//! the windows allow, and in the end everything arrives.
 
 use crate::bench::{Bench, SMSS, Setup, ms};
 use ackline_tcp_core::ConnConfig;
@@ -132,7 +132,8 @@ impl Run {
         }
     }
 
-    /// An ACK arrives; it echoes the first transmission of the packet that it acknowledges if it is `old`.
+    /// An ACK arrives; it echoes the first transmission of the packet that it acknowledges if it is
+    /// `old`.
     fn arrive(&mut self, with: impl FnOnce(crate::bench::Ack<'_>) -> crate::bench::Ack<'_>, old: bool) {
         let window = self.bench.window.unwrap_or(60 * SMSS) / SMSS;
         self.edge = self.edge.max(self.acked + window);

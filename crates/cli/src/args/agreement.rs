@@ -1,4 +1,5 @@
-//! Every place that reads a quantity reads it alike: flags, options, parameters of policies, keys of scenarios.
+//! Every place that reads a quantity reads it alike: flags, options, parameters of policies, keys
+//! of scenarios.
 
 use super::{Cli, Command};
 use ackline::Registry;

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// Measure throughput against iperf3 or another ackline
 ///
-/// Speaks iperf3's protocol as client or server, so the peer can be a stock iperf3. Options, output and JSON are those of
-/// iperf3 3.12, for TCP.
+/// Speaks iperf3's protocol as client or server, so the peer can be a stock iperf3. Options, output
+/// and JSON are those of iperf3 3.12, for TCP.
 #[derive(Args)]
 #[command(after_long_help = BENCH_EXAMPLES)]
 #[command(group = ArgGroup::new("role").required(true).args(["server", "client"]))]
@@ -27,7 +27,8 @@ pub(crate) struct BenchArgs {
     /// Port of the server
     #[arg(short, long, default_value_t = 5201, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
-    /// Use only this address of the stack; without --local, the stack takes it, in a /24 (IPv6: /64)
+    /// Use only this address of the stack; without --local, the stack takes it, in a /24 (IPv6:
+    /// /64)
     #[arg(short = 'B', long, value_name = "ADDR", value_parser = values::address)]
     pub(crate) bind: Option<IpAddr>,
     /// Only IPv4
@@ -45,10 +46,12 @@ pub(crate) struct BenchArgs {
     /// Also print versions, parameters, CPU time and congestion control
     #[arg(short = 'V', long)]
     pub(crate) verbose: bool,
-    /// Print iperf3's JSON, with more about the stack under "ackline" (docs/bench.md has the fields)
+    /// Print iperf3's JSON, with more about the stack under "ackline" (docs/bench.md has the
+    /// fields)
     #[arg(short = 'J', long)]
     json: bool,
-    /// Print iperf3's JSON as it comes: a line for the start, each interval and the end, or an error
+    /// Print iperf3's JSON as it comes: a line for the start, each interval and the end, or an
+    /// error
     #[arg(long)]
     json_stream: bool,
     /// Serve one client, then exit
@@ -88,8 +91,8 @@ pub(crate) struct TestArgs {
     pub(crate) time: Option<u32>,
     /// Bytes to send over all streams, instead of a time: 500M, 1G
     ///
-    /// The test ends when the server's TCP has acknowledged them; with -R when the client has received as many; with --bidir
-    /// when either has happened.
+    /// The test ends when the server's TCP has acknowledged them; with -R when the client has
+    /// received as many; with --bidir when either has happened.
     #[arg(short = 'n', long, value_name = "N", value_parser = bytes, conflicts_with_all = ["blockcount", "server"])]
     pub(crate) bytes: Option<u64>,
     /// Blocks of --length to send over all streams, instead of a time
@@ -124,14 +127,15 @@ pub(crate) struct TestArgs {
     pub(crate) set_mss: Option<u32>,
     /// Congestion control on both sides; --cc sets only this side's
     ///
-    /// The server gets the text as written here. If it has no such congestion control, it keeps its own: a kernel has no acwap,
-    /// for example.
+    /// The server gets the text as written here. If it has no such congestion control, it keeps its
+    /// own: a kernel has no acwap, for example.
     #[arg(short = 'C', long, value_name = "SPEC", conflicts_with_all = ["cc", "server"])]
     pub(crate) congestion: Option<String>,
     /// Maximum bitrate of each stream, and the burst in blocks: 10M, 10mbit, 1G/8
     ///
-    /// The application limits the rate, as in iperf3: it writes a block when the mean since the start allows it. TCP then sends
-    /// the block as it likes; to pace packets, choose a congestion control that paces.
+    /// The application limits the rate, as in iperf3: it writes a block when the mean since the
+    /// start allows it. TCP then sends the block as it likes; to pace packets, choose a congestion
+    /// control that paces.
     #[arg(short, long, value_name = "N[/BURST]", conflicts_with = "server")]
     pub(crate) bitrate: Option<Bitrate>,
     /// Disable Nagle's algorithm on both sides

@@ -26,7 +26,8 @@ pub(crate) struct ControlArgs {
     /// Longest request to the control socket: 64K
     #[arg(long, value_name = "SIZE", default_value = "64K", hide_short_help = true, value_parser = request)]
     pub(crate) control_request: u64,
-    /// Time after which the control socket closes on a client that asks nothing or reads nothing: 5, 500ms
+    /// Time after which the control socket closes on a client that asks nothing or reads nothing:
+    /// 5, 500ms
     #[arg(long, value_name = "TIME", default_value = "5", hide_short_help = true, value_parser = values::time)]
     pub(crate) control_timeout: Duration,
 }
@@ -61,12 +62,14 @@ pub(crate) struct StackChoice {
 
 /// Show the connections of running ackline commands, as ss does those of the kernel
 ///
-/// Fields, their order and units are those of ss -t. What Linux has no field for stands at the end: ack_policy, rto_response and
-/// blocked (why the sender stands still). Stacks are those of this user's processes; the last column tells them apart.
+/// Fields, their order and units are those of ss -t. What Linux has no field for stands at the end:
+/// ack_policy, rto_response and blocked (why the sender stands still). Stacks are those of this
+/// user's processes; the last column tells them apart.
 #[derive(Args)]
 #[command(after_long_help = SS_EXAMPLES)]
 pub(crate) struct SsArgs {
-    /// Filter: state NAME, exclude NAME, sport = :80, dport = :https, src ADDRESS, dst 10.0.0.0/24, and, or, not, ( )
+    /// Filter: state NAME, exclude NAME, sport = :80, dport = :https, src ADDRESS, dst 10.0.0.0/24,
+    /// and, or, not, ( )
     #[arg(value_name = "FILTER")]
     pub(crate) filter: Vec<String>,
     /// Show listeners
@@ -129,9 +132,9 @@ Examples:
 
 /// Change policies and options of live connections
 ///
-/// Prints how many connections were changed. Options are those of ackline list conn that can change in the middle of a
-/// connection: cc, ack, rto, send_buffer, min_send_buffer, notsent_lowat, recv_buffer, nagle, cork, keep_alive, user_timeout,
-/// syn_retries, fin_wait_2, dscp, ttl.
+/// Prints how many connections were changed. Options are those of ackline list conn that can change
+/// in the middle of a connection: cc, ack, rto, send_buffer, min_send_buffer, notsent_lowat,
+/// recv_buffer, nagle, cork, keep_alive, user_timeout, syn_retries, fin_wait_2, dscp, ttl.
 #[derive(Args)]
 #[command(after_long_help = SET_EXAMPLES)]
 pub(crate) struct SetArgs {
@@ -156,10 +159,11 @@ Examples:
 
 /// Show the counters of running ackline commands, as nstat does those of the kernel
 ///
-/// Counters have the names of Linux's nstat; those that Linux does not have begin with Ackline. Without -a, the numbers are
-/// increments since the last call, and the last column is their rate per second. Counters of several stacks are added up. A stack
-/// that has begun since the last call counts from zero. What nstat would subtract in vain (TcpCurrEstab and others with Curr in
-/// their names) is shown with -a only.
+/// Counters have the names of Linux's nstat; those that Linux does not have begin with Ackline.
+/// Without -a, the numbers are increments since the last call, and the last column is their rate
+/// per second. Counters of several stacks are added up. A stack that has begun since the last call
+/// counts from zero. What nstat would subtract in vain (TcpCurrEstab and others with Curr in their
+/// names) is shown with -a only.
 #[derive(Args)]
 #[command(after_long_help = NSTAT_EXAMPLES)]
 pub(crate) struct NstatArgs {
@@ -204,9 +208,10 @@ are not there.";
 
 /// Follow the connections of running ackline commands on the screen
 ///
-/// Above the table stands each stack: rates with headers, connections, memory, policies, retransmissions and drops. A row is a
-/// connection: rates of payload up and down, congestion window, round trip, queues, retransmissions and its rate over time. Keys sort,
-/// filter, freeze and open one connection's plots; ? lists them.
+/// Above the table stands each stack: rates with headers, connections, memory, policies,
+/// retransmissions and drops. A row is a connection: rates of payload up and down, congestion
+/// window, round trip, queues, retransmissions and its rate over time. Keys sort, filter, freeze
+/// and open one connection's plots; ? lists them.
 #[derive(Args)]
 #[command(after_long_help = TOP_EXAMPLES)]
 pub(crate) struct TopArgs {

@@ -14,11 +14,12 @@ use std::path::PathBuf;
 
 /// Run a program behind an emulated network path, or a scenario in real time
 ///
-/// The program runs in a network namespace of its own (as an ordinary user, inside a user namespace). Its only way out is a path
-/// with the rate, the delay, the queue and the impairments that the options name, in real time; behind the path its TCP
-/// connections and UDP datagrams are carried on through this machine's network, by sockets of the kernel. To reach a server on
-/// this machine, the program connects to the address in the environment variable ACKLINE_BASE, of which port 53 is this
-/// machine's resolvers.
+/// The program runs in a network namespace of its own (as an ordinary user, inside a user
+/// namespace). Its only way out is a path with the rate, the delay, the queue and the impairments
+/// that the options name, in real time; behind the path its TCP connections and UDP datagrams are
+/// carried on through this machine's network, by sockets of the kernel. To reach a server on this
+/// machine, the program connects to the address in the environment variable ACKLINE_BASE, of which
+/// port 53 is this machine's resolvers.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EmulateArgs {
@@ -29,12 +30,15 @@ pub(crate) struct EmulateArgs {
     /// How departures are waited for
     #[arg(long, value_enum, default_value_t)]
     pub(crate) pacing: EmulatePacing,
-    /// Segmentation offload of the program's kernel and of hosts: none, or super-packets that are split where they enter the network, or pass whole
+    /// Segmentation offload of the program's kernel and of hosts: none, or super-packets that are
+    /// split where they enter the network, or pass whole
     #[arg(long, value_enum, default_value_t)]
     pub(crate) offload: EmulateOffload,
-    /// Priority of the emulator's thread: nice:-20 to nice:19, or real-time, fifo:1 to fifo:99 [default: the usual one]
+    /// Priority of the emulator's thread: nice:-20 to nice:19, or real-time, fifo:1 to fifo:99
+    /// [default: the usual one]
     ///
-    /// It needs root, CAP_SYS_NICE, or limits that allow it (ulimit -e, ulimit -r). The program and hosts do not have it.
+    /// It needs root, CAP_SYS_NICE, or limits that allow it (ulimit -e, ulimit -r). The program and
+    /// hosts do not have it.
     #[arg(long, value_name = "KIND:N")]
     pub(crate) priority: Option<Priority>,
     /// Seed of all random numbers [default: 1, or the scenario's]
@@ -50,16 +54,19 @@ pub(crate) struct EmulateArgs {
     pub(crate) resolver: Option<Resolver>,
     /// Leave the program the capabilities of this process, with which it can leave its namespaces
     ///
-    /// Without it a program of root has none: it cannot change its interface, mount, trace, or take other users' rights. A program that makes
-    /// namespaces of its own (ackline emulate, podman) needs it.
+    /// Without it a program of root has none: it cannot change its interface, mount, trace, or take
+    /// other users' rights. A program that makes namespaces of its own (ackline emulate, podman)
+    /// needs it.
     #[arg(long)]
     pub(crate) keep_capabilities: bool,
-    /// Capture the packets of both directions as pcapng: as they leave the queue, and what is dropped
+    /// Capture the packets of both directions as pcapng: as they leave the queue, and what is
+    /// dropped
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
     /// Bytes to capture of each packet, as tcpdump -s; 0 is all [default: 0]
     ///
-    /// The original length stays in the file. 128 keeps the headers of TCP over IPv6 with all options.
+    /// The original length stays in the file. 128 keeps the headers of TCP over IPv6 with all
+    /// options.
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pub(crate) snaplen: Option<u32>,
     /// Draw rate, queue, waits and drops of both directions, and lateness, into a folder
@@ -84,20 +91,24 @@ pub(crate) struct EmulateArgs {
 pub(crate) struct ScenarioArgs {
     /// A scenario, as ackline sim takes it; - is standard input
     ///
-    /// Its network runs in real time, and each host where its key `world` says: in the simulator ("virtual"), as a stack of ackline
-    /// ("live"), or as the kernel's TCP in a network namespace ("kernel").
+    /// Its network runs in real time, and each host where its key `world` says: in the simulator
+    /// ("virtual"), as a stack of ackline ("live"), or as the kernel's TCP in a network namespace
+    /// ("kernel").
     #[arg(value_name = "FILE.toml", group = "any_file", conflicts_with_all = ["command", "pcap", "plot", "resolver", "mtu", "PathArgs"])]
     pub(crate) file: Option<PathBuf>,
-    /// A scenario whose network the program is behind, in place of a path: its other hosts and applications run beside the program
+    /// A scenario whose network the program is behind, in place of a path: its other hosts and
+    /// applications run beside the program
     #[arg(long, value_name = "FILE.toml", group = "any_file", requires = "command", conflicts_with_all = ["PathArgs", "mtu"])]
     pub(crate) scenario: Option<PathBuf>,
     /// The host of --scenario whose place the program takes [default: the first one]
     #[arg(long, value_name = "NODE", requires = "scenario")]
     pub(crate) at: Option<String>,
-    /// The host of --scenario behind which everything else is that the program wants to reach [default: the last one]
+    /// The host of --scenario behind which everything else is that the program wants to reach
+    /// [default: the last one]
     #[arg(long, value_name = "NODE", requires = "scenario")]
     pub(crate) exit: Option<String>,
-    /// Set a value of the scenario, as ackline sim does: link.bottleneck.rate=20mbit, node.b.world=kernel
+    /// Set a value of the scenario, as ackline sim does: link.bottleneck.rate=20mbit,
+    /// node.b.world=kernel
     #[arg(short, long, value_name = "KEY=VALUE", requires = "any_file")]
     pub(crate) set: Vec<String>,
     /// Folder for results, tables, plots and a report; finished runs in it are not repeated
@@ -121,7 +132,8 @@ pub(crate) struct PathArgs {
     /// Propagation delay of each direction: 20ms
     #[arg(long, value_name = "TIME")]
     pub(crate) delay: Option<String>,
-    /// Queue before the rate: its limit (50p, 100k, 20ms), or a kind and what it takes (codel:target=5ms,limit=100p) [default: 1000p]
+    /// Queue before the rate: its limit (50p, 100k, 20ms), or a kind and what it takes
+    /// (codel:target=5ms,limit=100p) [default: 1000p]
     #[arg(long)]
     pub(crate) queue: Option<String>,
     /// Share of packets that are lost, each independently: 1%, 0.01

@@ -9,9 +9,11 @@ pub(crate) struct FigureArgs {
     /// Format of the files with plots
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     plot_format: FileFormat,
-    /// Size on paper: 88mm, 88mmx60mm, 16x9cm, 3.5x2.5in, 252x180pt, 800x400px [default: 190 mm wide]
+    /// Size on paper: 88mm, 88mmx60mm, 16x9cm, 3.5x2.5in, 252x180pt, 800x400px [default: 190 mm
+    /// wide]
     ///
-    /// Without a height each figure is as high as it needs. Letters fit the width: 7.6 points in a column of 88 mm.
+    /// Without a height each figure is as high as it needs. Letters fit the width: 7.6 points in a
+    /// column of 88 mm.
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = str::parse::<Size>)]
     plot_size: Option<Size>,
     /// Leave the titles out, for figures with a caption

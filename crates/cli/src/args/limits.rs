@@ -12,7 +12,8 @@ pub(crate) const MAX_TIME: u32 = 86_400;
 pub(crate) const MAX_OMIT: u32 = 60;
 /// Largest buffer that `-w` may ask for, in bytes.
 pub(crate) const MAX_WINDOW: u64 = 512 << 20;
-/// Memory that a server lets the buffers of a test's connections have together, in bytes, unless its user says otherwise.
+/// Memory that a server lets the buffers of a test's connections have together, in bytes, unless
+/// its user says otherwise.
 pub(crate) const DEFAULT_BUFFERS: u64 = 1 << 30;
 /// Segment sizes that `-M` may ask for, in bytes.
 pub(crate) const MSS_RANGE: RangeInclusive<u32> = 88..=9216;

@@ -37,8 +37,9 @@ use std::time::Duration;
 use values::{Destination, Limit, ListenAt};
 use watch::WatchArgs;
 
-/// A TCP stack in userspace with plug-ins: choose the congestion control, the ACK policy, the timeout response and the egress
-/// scheduler. Send and receive real data over a TUN device or an Ethernet, or simulate the same stack in virtual time.
+/// A TCP stack in userspace with plug-ins: choose the congestion control, the ACK policy, the
+/// timeout response and the egress scheduler. Send and receive real data over a TUN device or an
+/// Ethernet, or simulate the same stack in virtual time.
 #[derive(Parser)]
 #[command(name = "ackline", version, max_term_width = 100)]
 #[command(after_help = "Examples and exit statuses: ackline --help", after_long_help = TOP_EXAMPLES)]
@@ -134,10 +135,11 @@ Exit status:
 
 /// Exchange real data with the kernel's TCP and check every byte
 ///
-/// The demo runs in its own network namespace (as an ordinary user, inside a user namespace), so it does not touch the
-/// machine's network. It makes a TUN device there, sends to the kernel's TCP, receives from it, hashes every byte at both ends
-/// and prints what it measured. If it cannot have a TUN device, two ackline stacks exchange the data over a device in memory;
-/// the first line says so.
+/// The demo runs in its own network namespace (as an ordinary user, inside a user namespace), so it
+/// does not touch the machine's network. It makes a TUN device there, sends to the kernel's TCP,
+/// receives from it, hashes every byte at both ends and prints what it measured. If it cannot have
+/// a TUN device, two ackline stacks exchange the data over a device in memory; the first line says
+/// so.
 #[derive(Args)]
 #[command(after_long_help = DEMO_EXAMPLES)]
 pub(crate) struct DemoArgs {
@@ -193,12 +195,14 @@ pub(crate) enum DemoDevice {
 
 /// Send a file or standard input to any TCP receiver
 ///
-/// The stream is plain bytes, so nc, socat or any other program can receive it. The command succeeds once the receiver has
-/// acknowledged every byte and the FIN. It then waits up to two seconds for the receiver to close its side.
+/// The stream is plain bytes, so nc, socat or any other program can receive it. The command
+/// succeeds once the receiver has acknowledged every byte and the FIN. It then waits up to two
+/// seconds for the receiver to close its side.
 ///
-/// With - the command is a conversation, like nc -N: the receiver's answer goes to standard output as it arrives. The end of
-/// standard input closes only this side; the command ends when the receiver closes its own. Reports go to standard error, also
-/// with --json. If the reader of standard output goes away, the answer is dropped and sending continues.
+/// With - the command is a conversation, like nc -N: the receiver's answer goes to standard output
+/// as it arrives. The end of standard input closes only this side; the command ends when the
+/// receiver closes its own. Reports go to standard error, also with --json. If the reader of
+/// standard output goes away, the answer is dropped and sending continues.
 #[derive(Args)]
 #[command(after_long_help = SEND_EXAMPLES)]
 pub(crate) struct SendArgs {
@@ -243,30 +247,31 @@ network, at a free address there, or --raw to share the machine's own address.";
 
 /// Receive a byte stream from any TCP sender into a file
 ///
-/// The file gets its name when the sender has finished, so a partial file never looks complete; it is deleted. Only a complete
-/// file replaces an existing FILE. Nothing in a directory is replaced.
+/// The file gets its name when the sender has finished, so a partial file never looks complete; it
+/// is deleted. Only a complete file replaces an existing FILE. Nothing in a directory is replaced.
 #[derive(Args)]
 #[command(after_long_help = RECV_EXAMPLES)]
 pub(crate) struct RecvArgs {
-    /// Address to listen on: 198.18.0.2:5001, [fd00::2]:5001, or :5001 for all addresses of the stack
+    /// Address to listen on: 198.18.0.2:5001, [fd00::2]:5001, or :5001 for all addresses of the
+    /// stack
     #[arg(short, long, value_name = "ADDR:PORT")]
     pub(crate) listen: ListenAt,
     /// File to write, directory to write into, or - for standard output
     ///
-    /// The default is standard output. Files in a directory are named ADDR-PORT-N.data. With --keep, this must be a directory;
-    /// the default is the current one.
+    /// The default is standard output. Files in a directory are named ADDR-PORT-N.data. With
+    /// --keep, this must be a directory; the default is the current one.
     #[arg(short = 'O', long = "output", value_name = "FILE|DIR|-")]
     pub(crate) target: Option<PathBuf>,
     /// Serve many connections at once, one file each, until SIGINT or SIGTERM
     ///
-    /// The signal ends listening. Open connections get --grace to finish; then they are reset. A second signal resets them at
-    /// once.
+    /// The signal ends listening. Open connections get --grace to finish; then they are reset. A
+    /// second signal resets them at once.
     #[arg(short, long)]
     pub(crate) keep: bool,
     /// Maximum number of connections at once with --keep; others wait
     ///
-    /// While others wait, the connection that has been silent longest is dropped once it has been silent for a tenth of
-    /// --timeout. Connections that have not sent a byte go first.
+    /// While others wait, the connection that has been silent longest is dropped once it has been
+    /// silent for a tenth of --timeout. Connections that have not sent a byte go first.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) max: u16,
     /// Time that connections get to finish after a signal, with --keep: 5, 500ms, 2m
@@ -274,9 +279,11 @@ pub(crate) struct RecvArgs {
     pub(crate) grace: Duration,
     #[command(flatten)]
     pub(crate) tunnel: TunnelArgs,
-    /// Give up after this time without progress: 10, 500ms, 2m, or off [default: 2m with --keep, else off]
+    /// Give up after this time without progress: 10, 500ms, 2m, or off [default: 2m with --keep,
+    /// else off]
     ///
-    /// A number without a unit is seconds. Without --keep, waiting for the sender to connect counts, too.
+    /// A number without a unit is seconds. Without --keep, waiting for the sender to connect
+    /// counts, too.
     #[arg(long, value_name = "TIME", value_parser = values::limit)]
     pub(crate) timeout: Option<Limit>,
     #[command(flatten)]
@@ -290,8 +297,8 @@ pub(crate) struct RecvArgs {
 }
 
 impl RecvArgs {
-    /// How long a service bears with a silent connection unless the command line says so. A sender that pauses for longer is
-    /// rare, and strangers that only connect must not fill it.
+    /// How long a service bears with a silent connection unless the command line says so. A sender
+    /// that pauses for longer is rare, and strangers that only connect must not fill it.
     const KEEP_TIMEOUT: Duration = Duration::from_secs(120);
 
     /// The time without progress after which a connection is given up.
@@ -316,39 +323,45 @@ Examples (as root, or with a TUN device made for you, see --tun):
 Without --dev and --local, the stack takes the address of --listen, in a /24 (IPv6: /64). Keep-alive probes notice \
 within two minutes that a sender has vanished.";
 
-/// Where the stack is: behind a TUN device, with the kernel on the other side, or a host on an Ethernet, an interface's or a socket's.
+/// Where the stack is: behind a TUN device, with the kernel on the other side, or a host on an
+/// Ethernet, an interface's or a socket's.
 #[derive(Args)]
 #[command(next_help_heading = "Device")]
 pub(crate) struct TunnelArgs {
     /// TUN interface; created for the transfer if it does not exist
     ///
-    /// Creating one needs CAP_NET_ADMIN. Root can create one for an ordinary user:
-    /// ip tuntap add dev ack0 mode tun user NAME; ip addr add 198.18.0.1/24 dev ack0; ip link set ack0 up.
-    /// An existing interface keeps its addresses and MTU and needs no --peer.
+    /// Creating one needs CAP_NET_ADMIN. Root can create one for an ordinary user: ip tuntap add
+    /// dev ack0 mode tun user NAME; ip addr add 198.18.0.1/24 dev ack0; ip link set ack0 up. An
+    /// existing interface keeps its addresses and MTU and needs no --peer.
     #[arg(long, value_name = "NAME", default_value = "ack0", value_parser = values::interface)]
     pub(crate) tun: String,
-    /// Ethernet interface (veth, network card) to use instead of a TUN: the stack is a host on its network
+    /// Ethernet interface (veth, network card) to use instead of a TUN: the stack is a host on its
+    /// network
     ///
-    /// Needs --local and CAP_NET_RAW (root, or once: setcap cap_net_raw+ep on the program). The interface and the kernel keep
-    /// their addresses; the stack answers ARP and neighbour discovery for its own.
-    /// List interfaces with: ackline list interfaces.
+    /// Needs --local and CAP_NET_RAW (root, or once: setcap cap_net_raw+ep on the program). The
+    /// interface and the kernel keep their addresses; the stack answers ARP and neighbour discovery
+    /// for its own. List interfaces with: ackline list interfaces.
     #[arg(long, value_name = "NAME", value_parser = values::interface, conflicts_with_all = ["tun", "peer"],
         group = "ethernet")]
     pub(crate) dev: Option<String>,
-    /// Unix stream socket of a virtual network to use instead of a TUN: passt's, or that of QEMU's -netdev stream,server=on
+    /// Unix stream socket of a virtual network to use instead of a TUN: passt's, or that of QEMU's
+    /// -netdev stream,server=on
     ///
     /// Needs --local and no privileges. The stack is a host on the Ethernet behind the socket.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["tun", "peer"], group = "ethernet")]
     pub(crate) socket: Option<PathBuf>,
-    /// Ethernet interface whose address the stack shares with the kernel, instead of a TUN: for machines with one address only
+    /// Ethernet interface whose address the stack shares with the kernel, instead of a TUN: for
+    /// machines with one address only
     ///
-    /// The stack has some of its TCP ports: the one to listen on, or free ones. They are reserved meanwhile, and a firewall's table that
-    /// goes with the command keeps the kernel from resetting what it does not know. Routes and neighbours are the kernel's. Needs
-    /// CAP_NET_RAW and CAP_NET_ADMIN.
+    /// The stack has some of its TCP ports: the one to listen on, or free ones. They are reserved
+    /// meanwhile, and a firewall's table that goes with the command keeps the kernel from resetting
+    /// what it does not know. Routes and neighbours are the kernel's. Needs CAP_NET_RAW and
+    /// CAP_NET_ADMIN.
     #[arg(long, value_name = "NAME", value_parser = values::interface,
         conflicts_with_all = ["tun", "peer", "ethernet"])]
     pub(crate) raw: Option<String>,
-    /// TCP ports of the stack on --raw: 5001, or 61000-61007 [default: the one to listen on, or free ones above 61000]
+    /// TCP ports of the stack on --raw: 5001, or 61000-61007 [default: the one to listen on, or
+    /// free ones above 61000]
     #[arg(long, value_name = "LOW-HIGH", value_parser = values::ports, requires = "raw")]
     pub(crate) ports: Option<RangeInclusive<u16>>,
     /// What keeps the kernel from resetting connections on --raw
@@ -356,8 +369,9 @@ pub(crate) struct TunnelArgs {
     pub(crate) raw_firewall: RawFirewall,
     /// Address of the stack with its prefix length; once per IP version
     ///
-    /// The default is 198.18.0.2/24. With --dev and --socket there is no default: choose an address that nobody else has there. With
-    /// --raw it is one of the interface's [default: its first of each IP version].
+    /// The default is 198.18.0.2/24. With --dev and --socket there is no default: choose an address
+    /// that nobody else has there. With --raw it is one of the interface's [default: its first of
+    /// each IP version].
     #[arg(long, value_name = "CIDR", value_parser = values::cidr)]
     pub(crate) local: Vec<IpNet>,
     /// Address of the kernel's end of a TUN; once per IP version
@@ -368,7 +382,8 @@ pub(crate) struct TunnelArgs {
     /// Router on the network of --dev or --socket, to reach other networks; once per IP version
     #[arg(long, value_name = "IP", value_parser = values::address, requires = "ethernet")]
     pub(crate) gateway: Vec<IpAddr>,
-    /// Ethernet address of the stack on --dev or --socket [default: the interface's own; on --socket, a random one]
+    /// Ethernet address of the stack on --dev or --socket [default: the interface's own; on
+    /// --socket, a random one]
     ///
     /// Wireless networks and most clouds only carry frames with the interface's own address.
     #[arg(long, value_name = "MAC", value_parser = values::mac, requires = "ethernet")]
@@ -378,10 +393,12 @@ pub(crate) struct TunnelArgs {
     pub(crate) qdisc_bypass: bool,
     /// Allow --local to be an address that this machine's kernel also has
     ///
-    /// The kernel resets connections that are not its own, so this needs a firewall rule (docs/devices.md has one for nft).
+    /// The kernel resets connections that are not its own, so this needs a firewall rule
+    /// (docs/devices.md has one for nft).
     #[arg(long, requires = "dev")]
     pub(crate) share_address: bool,
-    /// Largest IP packet in bytes [default: 1500 for a new TUN and --socket; with --dev and --raw, the interface's]
+    /// Largest IP packet in bytes [default: 1500 for a new TUN and --socket; with --dev and --raw,
+    /// the interface's]
     #[arg(long, value_name = "BYTES", value_parser = values::mtu)]
     pub(crate) mtu: Option<u32>,
     /// Send single packets with complete checksums: no super-packets, no offload
@@ -389,15 +406,17 @@ pub(crate) struct TunnelArgs {
     pub(crate) plain: bool,
     /// Poll the device for this long after each packet instead of sleeping: --busy-poll=200us
     ///
-    /// A packet that arrives while the stack polls costs no wake-up, which takes tens of microseconds. Polling keeps a processor
-    /// busy. --busy-poll alone means 1ms.
+    /// A packet that arrives while the stack polls costs no wake-up, which takes tens of
+    /// microseconds. Polling keeps a processor busy. --busy-poll alone means 1ms.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1ms",
         value_parser = values::short_time)]
     pub(crate) busy_poll: Option<Duration>,
-    /// Divide the stack over so many threads, each with a queue of the interface: a number, or auto for one per processor
+    /// Divide the stack over so many threads, each with a queue of the interface: a number, or auto
+    /// for one per processor
     ///
-    /// A connection stays on one of them, so this helps many connections, not one. A new TUN interface is made with several queues; an existing one
-    /// must have been (ip tuntap add ... multi_queue). --egress-rate limits what they send together; they then share one queue.
+    /// A connection stays on one of them, so this helps many connections, not one. A new TUN
+    /// interface is made with several queues; an existing one must have been (ip tuntap add ...
+    /// multi_queue). --egress-rate limits what they send together; they then share one queue.
     #[arg(long, value_name = "N|auto", default_value = "1", value_parser = values::shards,
         conflicts_with_all = ["socket", "raw"])]
     pub(crate) shards: Shards,
@@ -424,7 +443,8 @@ pub(crate) enum PacingKind {
     /// Sleep until a kernel timer fires: tens of microseconds late
     #[default]
     Timer,
-    /// Sleep until shortly before, then spin: late by less than a microsecond, at the cost of CPU time
+    /// Sleep until shortly before, then spin: late by less than a microsecond, at the cost of CPU
+    /// time
     Spin,
 }
 
@@ -443,22 +463,24 @@ pub(crate) struct PolicyArgs {
     pub(crate) rto: Option<String>,
     /// Egress scheduler: what leaves the host next
     ///
-    /// A scheduler can only choose among packets that wait in the host: see --egress-rate. kalampoukas:f=0.5 shares a slow uplink
-    /// between uploads and the ACKs of downloads. ack-priority favours downloads. backpressure:b=1 keeps the queue short. drr
-    /// serves connections in turn. With fifo, ACKs wait behind uploads.
+    /// A scheduler can only choose among packets that wait in the host: see --egress-rate.
+    /// kalampoukas:f=0.5 shares a slow uplink between uploads and the ACKs of downloads.
+    /// ack-priority favours downloads. backpressure:b=1 keeps the queue short. drr serves
+    /// connections in turn. With fifo, ACKs wait behind uploads.
     #[arg(long, value_name = "SPEC")]
     pub(crate) sched: Option<String>,
     #[command(flatten)]
     pub(crate) egress: EgressArgs,
-    /// Explicit congestion notification, if the peer agrees: off, classic (RFC 3168) or dctcp (RFC 8257)
+    /// Explicit congestion notification, if the peer agrees: off, classic (RFC 3168) or dctcp (RFC
+    /// 8257)
     ///
     /// The default is what --cc is designed for.
     #[arg(long, value_name = "KIND")]
     pub(crate) ecn: Option<String>,
     /// Set an option of connections or the host: -o sack=off -o iw=4,tlp=off
     ///
-    /// List them with ranges and defaults: ackline list conn, ackline list host. Scenarios have the same keys in [conn] and
-    /// [host].
+    /// List them with ranges and defaults: ackline list conn, ackline list host. Scenarios have the
+    /// same keys in [conn] and [host].
     #[arg(short = 'o', long = "option", value_name = "KEY=VALUE,...")]
     pub(crate) options: Vec<String>,
 }
@@ -468,8 +490,8 @@ pub(crate) struct PolicyArgs {
 pub(crate) struct EgressArgs {
     /// Send no faster than this: 100kbit, 20mbit, 10M
     ///
-    /// Choose a little less than your uplink carries (95 %). Packets then wait here, where --sched chooses the next one, and not
-    /// in the modem. Short for rate= in --sched.
+    /// Choose a little less than your uplink carries (95 %). Packets then wait here, where --sched
+    /// chooses the next one, and not in the modem. Short for rate= in --sched.
     #[arg(long, value_name = "RATE", value_parser = values::rate, allow_hyphen_values = true)]
     pub(crate) egress_rate: Option<String>,
     /// Size of the token bucket, in bytes or as a time at the rate: 32K, 5ms [default: 1ms]
@@ -479,8 +501,8 @@ pub(crate) struct EgressArgs {
     pub(crate) egress_burst: Option<String>,
     /// Make up for timers that fire late, by up to this time [default: 100ms]
     ///
-    /// After a late wake-up, the shaper sends at once what the rate would have allowed meanwhile, beyond the burst. 0ms never
-    /// exceeds the burst. Short for late=.
+    /// After a late wake-up, the shaper sends at once what the rate would have allowed meanwhile,
+    /// beyond the burst. 0ms never exceeds the burst. Short for late=.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) egress_late: Option<String>,
     /// Bytes that the link adds to each packet, such as 38 on Ethernet [default: 0]
@@ -494,7 +516,8 @@ pub(crate) struct EgressArgs {
 #[derive(Args, Clone, Copy)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct StackOutputArgs {
-    /// Also print how evenly packets left, how late timers fired, and what the policies show of themselves
+    /// Also print how evenly packets left, how late timers fired, and what the policies show of
+    /// themselves
     #[arg(short, long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     #[command(flatten)]
@@ -512,7 +535,8 @@ impl StackOutputArgs {
 #[derive(Args, Clone, Copy)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct StreamArgs {
-    /// Print JSON as it comes: a line for the start, each interval and the end, or an error (docs/cli.md has the fields)
+    /// Print JSON as it comes: a line for the start, each interval and the end, or an error
+    /// (docs/cli.md has the fields)
     ///
     /// It goes where --json does.
     #[arg(long)]
@@ -543,18 +567,20 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
     /// Print the results as JSON (docs/cli.md has the fields)
     ///
-    /// It goes to standard output, or to standard error if standard output carries received data or the answer to send -.
+    /// It goes to standard output, or to standard error if standard output carries received data or
+    /// the answer to send -.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 /// Run a scenario in virtual time
 ///
-/// A scenario is a TOML file with nodes, links and their queues, applications, policies and values to sweep over. One TCP
-/// endpoint sends each segment and another receives it; only those that are captured or damaged, or all with --wire, become
-/// octets in between. The same file and seed give the same output on any machine, with any
-/// number of threads. Defaults are those of the other commands; [conn], [host] and each [[node]] take the options of ackline
-/// list conn and ackline list host.
+/// A scenario is a TOML file with nodes, links and their queues, applications, policies and values
+/// to sweep over. One TCP endpoint sends each segment and another receives it; only those that are
+/// captured or damaged, or all with --wire, become octets in between. The same file and seed give
+/// the same output on any machine, with any number of threads. Defaults are those of the other
+/// commands; [conn], [host] and each [[node]] take the options of ackline list conn and ackline
+/// list host.
 #[derive(Args)]
 #[command(after_long_help = SIM_EXAMPLES)]
 pub(crate) struct SimArgs {
@@ -576,13 +602,15 @@ pub(crate) struct SimArgs {
     pub(crate) out: Option<PathBuf>,
     /// Run these points of the sweep only: 17..33 is 17 to 32, 33.. the rest, 17 one
     ///
-    /// Points count from 0, as in the names of files. ackline merge joins the folders of several parts.
+    /// Points count from 0, as in the names of files. ackline merge joins the folders of several
+    /// parts.
     #[arg(long, value_name = "A..B")]
     pub(crate) points: Option<PointRange>,
     /// Draw plots and a report as one HTML file
     #[arg(long)]
     pub(crate) plot: bool,
-    /// Points whose first run is drawn over time, as in --points [default: all of up to 6, else none]
+    /// Points whose first run is drawn over time, as in --points [default: all of up to 6, else
+    /// none]
     #[arg(long, value_name = "A..B", requires = "plot")]
     pub(crate) plot_runs: Option<PointRange>,
     /// Capture the packets of the measured links, in both directions, as pcapng
@@ -590,7 +618,8 @@ pub(crate) struct SimArgs {
     pub(crate) pcap: bool,
     /// Bytes to capture of each packet, as tcpdump -s; 0 is all [default: 0]
     ///
-    /// The original length stays in the file. 128 keeps the headers of TCP over IPv6 with all options.
+    /// The original length stays in the file. 128 keeps the headers of TCP over IPv6 with all
+    /// options.
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pub(crate) snaplen: Option<u32>,
     /// Make octets of every packet, with all data: slower, and the results are the same
@@ -640,9 +669,9 @@ version of ackline are the same.";
 
 /// Join folders that hold parts of the same sweep
 ///
-/// The result is, byte for byte, the folder that one ackline sim of the whole scenario would have written. Scenario, values,
-/// seed and version of ackline must be the same; a run that is there twice must be the same, too. If a point is missing, its
-/// number is named and nothing is written.
+/// The result is, byte for byte, the folder that one ackline sim of the whole scenario would have
+/// written. Scenario, values, seed and version of ackline must be the same; a run that is there
+/// twice must be the same, too. If a point is missing, its number is named and nothing is written.
 #[derive(Args)]
 #[command(after_long_help = MERGE_EXAMPLES)]
 pub(crate) struct MergeArgs {
@@ -664,8 +693,8 @@ Examples:
 
 /// Overlay the results of several runs in the same plots
 ///
-/// Draws each metric against each parameter of the sweep, and cwnd and RTT over time if the folders have time series. Writes
-/// a file for each plot and prints their names.
+/// Draws each metric against each parameter of the sweep, and cwnd and RTT over time if the folders
+/// have time series. Writes a file for each plot and prints their names.
 #[derive(Args)]
 #[command(after_long_help = PLOT_EXAMPLES)]
 pub(crate) struct PlotArgs {
@@ -688,8 +717,9 @@ Examples:
 
 /// Repeat a published paper and compare each number with the paper's
 ///
-/// Runs the paper's experiments in virtual time (results are the same on every machine), or with --live in real time. Prints the paper's tables with the
-/// measured number, the paper's number and the deviation, and lists the checks that failed.
+/// Runs the paper's experiments in virtual time (results are the same on every machine), or with
+/// --live in real time. Prints the paper's tables with the measured number, the paper's number and
+/// the deviation, and lists the checks that failed.
 #[derive(Args)]
 #[command(after_long_help = REPRODUCE_EXAMPLES)]
 pub(crate) struct ReproduceArgs {
@@ -699,19 +729,23 @@ pub(crate) struct ReproduceArgs {
     /// List the papers and their tables
     #[arg(long, exclusive = true)]
     pub(crate) list: bool,
-    /// Run the paper's live part: in real time beside the kernel's TCP, and simulated, compared with each other
+    /// Run the paper's live part: in real time beside the kernel's TCP, and simulated, compared
+    /// with each other
     ///
-    /// a3, acwap, dclor, kalampoukas and ls-aimd have one of a few minutes each; --quick takes seconds. Needs TUN devices, root or
-    /// user namespaces, and a machine with nothing else to do. Runs that it did not keep up with are INVALID, run again at most
-    /// twice, and count for nothing.
+    /// a3, acwap, dclor, kalampoukas and ls-aimd have one of a few minutes each; --quick takes
+    /// seconds. Needs TUN devices, root or user namespaces, and a machine with nothing else to do.
+    /// Runs that it did not keep up with are INVALID, run again at most twice, and count for
+    /// nothing.
     #[arg(long)]
     pub(crate) live: bool,
     /// How departures of live runs are waited for
     #[arg(long, value_enum, default_value_t, requires = "live", conflicts_with = "from")]
     pub(crate) pacing: EmulatePacing,
-    /// Priority of the thread that emulates live runs: nice:-20 to nice:19, or real-time, fifo:1 to fifo:99 [default: the usual one]
+    /// Priority of the thread that emulates live runs: nice:-20 to nice:19, or real-time, fifo:1 to
+    /// fifo:99 [default: the usual one]
     ///
-    /// It needs root, CAP_SYS_NICE, or limits that allow it (ulimit -e, ulimit -r). Hosts do not have it; the page says it.
+    /// It needs root, CAP_SYS_NICE, or limits that allow it (ulimit -e, ulimit -r). Hosts do not
+    /// have it; the page says it.
     #[arg(long, value_name = "KIND:N", requires = "live", conflicts_with = "from")]
     pub(crate) priority: Option<Priority>,
     /// Only these tables or figures, as named by --list: 15.2 or 15.1,15.3
@@ -723,19 +757,23 @@ pub(crate) struct ReproduceArgs {
     /// Make everything from the data in this folder (data/ in an earlier --out), and run nothing
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "scale", "cache", "no_cache"])]
     pub(crate) from: Option<PathBuf>,
-    /// If the data are of other sources than this program, run a fixed sample of their simulations, and fail if one gives something else
+    /// If the data are of other sources than this program, run a fixed sample of their simulations,
+    /// and fail if one gives something else
     #[arg(long, requires = "from", conflicts_with_all = ["tables", "live"])]
     pub(crate) sample: bool,
-    /// Run every simulation anew, whatever was kept, and write pages, figures and data to --out [default: docs/papers of a checkout]
+    /// Run every simulation anew, whatever was kept, and write pages, figures and data to --out
+    /// [default: docs/papers of a checkout]
     ///
-    /// Papers follow one another, and each is written when it is done. An interrupted command goes on if it is repeated: what is
-    /// finished of a paper stands in its folder refresh/ until the paper is written.
+    /// Papers follow one another, and each is written when it is done. An interrupted command goes
+    /// on if it is repeated: what is finished of a paper stands in its folder refresh/ until the
+    /// paper is written.
     #[arg(long, conflicts_with_all = ["from", "tables", "quick", "seeds", "scale", "cache", "no_cache", "live"])]
     pub(crate) refresh: bool,
-    /// Folder with the outputs of finished simulations [default: ackline in $XDG_CACHE_HOME or ~/.cache]
+    /// Folder with the outputs of finished simulations [default: ackline in $XDG_CACHE_HOME or
+    /// ~/.cache]
     ///
-    /// A simulation is not run again as long as the sources that decide what it gives are the same, so an interrupted command
-    /// goes on if it is repeated. Nothing is ever deleted there.
+    /// A simulation is not run again as long as the sources that decide what it gives are the same,
+    /// so an interrupted command goes on if it is repeated. Nothing is ever deleted there.
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
     /// Run every simulation, and keep none
@@ -744,7 +782,8 @@ pub(crate) struct ReproduceArgs {
     /// Exit with status 0 even if checks fail
     #[arg(long)]
     pub(crate) report_only: bool,
-    /// Exit with status 0 if every failed check is pinned and within the bounds of its pin (the default)
+    /// Exit with status 0 if every failed check is pinned and within the bounds of its pin (the
+    /// default)
     #[arg(long, conflicts_with_all = ["report_only", "strict"])]
     pub(crate) allow_known: bool,
     /// Exit with status 1 even if all failed checks are pinned
@@ -829,8 +868,9 @@ pub(crate) enum ListKind {
 
 /// Create a crate with a policy of your own
 ///
-/// The crate is a complete ackline command with one more policy. It compiles and passes its tests as it is. It depends on the
-/// checkout of ackline that --path names or that contains the current folder, or else on ackline's repository.
+/// The crate is a complete ackline command with one more policy. It compiles and passes its tests
+/// as it is. It depends on the checkout of ackline that --path names or that contains the current
+/// folder, or else on ackline's repository.
 #[derive(Args)]
 #[command(after_long_help = NEW_EXAMPLES)]
 pub(crate) struct NewArgs {
@@ -863,15 +903,19 @@ pub(crate) enum NewKind {
 
 /// Tell the story of each connection in a capture or a trace
 ///
-/// Reads pcap and pcapng files of any TCP stack: of tcpdump, Wireshark, --pcap and sim --pcap. Tells of each connection how it was
-/// opened, how slow start ended, what limited the sender (its application, the receiver's window, the congestion window, pacing, the
-/// path), what was sent again, how that loss was found and whether it was needless, what the connection's own queue adds to its
-/// round trips, and who ended it. The capture may be of either end or of the middle of the path, and cut to headers (tcpdump -s 128).
+/// Reads pcap and pcapng files of any TCP stack: of tcpdump, Wireshark, --pcap and sim --pcap.
+/// Tells of each connection how it was opened, how slow start ended, what limited the sender (its
+/// application, the receiver's window, the congestion window, pacing, the path), what was sent
+/// again, how that loss was found and whether it was needless, what the connection's own queue adds
+/// to its round trips, and who ended it. The capture may be of either end or of the middle of the
+/// path, and cut to headers (tcpdump -s 128).
 ///
-/// Traces of ackline (--trace) are read, too. They have no packets, but what one stack concluded: losses, timeouts, their verdicts,
-/// phases and windows are then stated, and what limited that sender follows from them.
+/// Traces of ackline (--trace) are read, too. They have no packets, but what one stack concluded:
+/// losses, timeouts, their verdicts, phases and windows are then stated, and what limited that
+/// sender follows from them.
 ///
-/// Several captures are parts of one, in this order; each trace is one of its own. Memory is bounded, whatever their size.
+/// Several captures are parts of one, in this order; each trace is one of its own. Memory is
+/// bounded, whatever their size.
 #[derive(Args)]
 #[command(after_long_help = EXPLAIN_EXAMPLES)]
 pub(crate) struct ExplainArgs {
@@ -889,9 +933,11 @@ pub(crate) struct ExplainArgs {
     /// Pages of the connections that stood still for longest; the others are in the table
     #[arg(short, long, value_name = "N", default_value_t = 5)]
     pub(crate) pages: usize,
-    /// Write the pages with plots as one HTML file: time-sequence diagram, flight, round trips, gaps between packets
+    /// Write the pages with plots as one HTML file: time-sequence diagram, flight, round trips,
+    /// gaps between packets
     ///
-    /// The plots zoom together. The file needs no network. The table then has at most 100 connections.
+    /// The plots zoom together. The file needs no network. The table then has at most 100
+    /// connections.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Print everything as JSON, in bytes and nanoseconds (docs/explain.md has the fields)

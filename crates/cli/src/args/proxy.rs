@@ -15,45 +15,56 @@ use std::time::Duration;
 
 /// Carry a program's or a network's connections on: directly, through SOCKS5 or an HTTP proxy
 ///
-/// TCP connections and UDP flows of the device end in a stack of ackline that accepts any address, and are carried on by --upstream or
-/// the rules of --config. A client's SYN is answered when its destination has answered. With COMMAND, the program runs in a network
-/// namespace of its own (as an ordinary user, inside a user namespace) and has no other way out.
+/// TCP connections and UDP flows of the device end in a stack of ackline that accepts any address,
+/// and are carried on by --upstream or the rules of --config. A client's SYN is answered when its
+/// destination has answered. With COMMAND, the program runs in a network namespace of its own (as
+/// an ordinary user, inside a user namespace) and has no other way out.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 #[command(group = ArgGroup::new("device").required(true).args(["command", "tun", "netns", "fd", "socket"]))]
 pub(crate) struct ProxyArgs {
-    /// Who carries connections on that no rule is for: direct, socks5://[USER:PASSWORD@]HOST:PORT or http://... [default: direct]
+    /// Who carries connections on that no rule is for: direct, socks5://[USER:PASSWORD@]HOST:PORT
+    /// or http://... [default: direct]
     ///
-    /// All users of this machine can read a command line: a password belongs into --config, in a file that only you can read.
+    /// All users of this machine can read a command line: a password belongs into --config, in a
+    /// file that only you can read.
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<Upstream>,
     /// Rules, upstreams and limits, in TOML (docs/proxy.md)
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
-    /// Resolver, asked through the upstream: 192.0.2.53, or tcp://192.0.2.53 over TCP; may be given again [default: this machine's resolvers, asked directly]
+    /// Resolver, asked through the upstream: 192.0.2.53, or tcp://192.0.2.53 over TCP; may be given
+    /// again [default: this machine's resolvers, asked directly]
     ///
-    /// It stands behind port 53 of the proxy's own address. An upstream without datagrams needs tcp://. Of several, the next one is asked if
-    /// one does not answer.
+    /// It stands behind port 53 of the proxy's own address. An upstream without datagrams needs
+    /// tcp://. Of several, the next one is asked if one does not answer.
     #[arg(long, value_name = "[tcp://]ADDRESS[:PORT]")]
     pub(crate) dns: Vec<Resolver>,
-    /// What the names are for that clients ask these resolvers for: off, rules (by domain), or upstreams, which then get a name instead of its address [default: upstreams]
+    /// What the names are for that clients ask these resolvers for: off, rules (by domain), or
+    /// upstreams, which then get a name instead of its address [default: upstreams]
     ///
-    /// An upstream gets a name only if the client knows the address by this name alone, and no rule with "to" had a say.
+    /// An upstream gets a name only if the client knows the address by this name alone, and no rule
+    /// with "to" had a say.
     #[arg(long, value_name = "off|rules|upstreams")]
     pub(crate) names: Option<NameUse>,
-    /// Whose datagrams reach a client's UDP socket: endpoint-independent (anybody's), address-dependent (those of hosts that it has sent to) or address-and-port-dependent [default: address-dependent]
+    /// Whose datagrams reach a client's UDP socket: endpoint-independent (anybody's),
+    /// address-dependent (those of hosts that it has sent to) or address-and-port-dependent
+    /// [default: address-dependent]
     #[arg(long, value_name = "FILTERING")]
     pub(crate) udp_filtering: Option<Filtering>,
-    /// Let clients reach this machine's loopback by the proxy's own address (ACKLINE_BASE of COMMAND)
+    /// Let clients reach this machine's loopback by the proxy's own address (ACKLINE_BASE of
+    /// COMMAND)
     #[arg(long)]
     pub(crate) loopback: bool,
-    /// Time that connections get to end by themselves after a signal or the program's end: 5, 500ms, 2m
+    /// Time that connections get to end by themselves after a signal or the program's end: 5,
+    /// 500ms, 2m
     #[arg(long, value_name = "TIME", default_value = "5", value_parser = values::time)]
     pub(crate) grace: Duration,
     /// Leave the program the capabilities of this process, with which it can leave its namespaces
     ///
-    /// Without it a program of root has none: it cannot change its interface, mount, trace, or take other users' rights. A program that makes
-    /// namespaces of its own (ackline emulate, podman) needs it.
+    /// Without it a program of root has none: it cannot change its interface, mount, trace, or take
+    /// other users' rights. A program that makes namespaces of its own (ackline emulate, podman)
+    /// needs it.
     #[arg(long, conflicts_with_all = ["tun", "netns", "fd", "socket"])]
     pub(crate) keep_capabilities: bool,
     #[command(flatten)]
@@ -81,27 +92,34 @@ pub(crate) struct ProxyArgs {
 pub(crate) struct ProxyDeviceArgs {
     /// TUN interface of this machine; made if it does not exist
     ///
-    /// Making one needs CAP_NET_ADMIN. Root can make one for an ordinary user: ip tuntap add dev ack0 mode tun user NAME.
+    /// Making one needs CAP_NET_ADMIN. Root can make one for an ordinary user: ip tuntap add dev
+    /// ack0 mode tun user NAME.
     #[arg(long, value_name = "NAME", value_parser = values::interface)]
     pub(crate) tun: Option<String>,
-    /// Network namespace whose way out the proxy is: of a process, of a name (ip netns), or at a path
+    /// Network namespace whose way out the proxy is: of a process, of a name (ip netns), or at a
+    /// path
     ///
-    /// A TUN interface with an address and a default route is made there, and goes with the proxy, which stays in its own namespace. Needs
-    /// CAP_SYS_ADMIN, unless the namespace is that of a process in a user namespace of yours.
+    /// A TUN interface with an address and a default route is made there, and goes with the proxy,
+    /// which stays in its own namespace. Needs CAP_SYS_ADMIN, unless the namespace is that of a
+    /// process in a user namespace of yours.
     #[arg(long, value_name = "PID|NAME|PATH")]
     pub(crate) netns: Option<NetnsAt>,
-    /// Open descriptor that a parent process has left: of a TUN interface (IFF_TUN | IFF_NO_PI), or a Unix socket as of --socket
+    /// Open descriptor that a parent process has left: of a TUN interface (IFF_TUN | IFF_NO_PI), or
+    /// a Unix socket as of --socket
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
     pub(crate) fd: Option<i32>,
     /// Unix stream socket of a virtual machine's network: QEMU's -netdev stream,server=on
     ///
-    /// The proxy is the router on the Ethernet behind it, with the addresses of --local, and needs no privileges.
+    /// The proxy is the router on the Ethernet behind it, with the addresses of --local, and needs
+    /// no privileges.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// Address of the proxy on the Ethernet of a socket, with its prefix length; once per IP version. Guests have it as their router
+    /// Address of the proxy on the Ethernet of a socket, with its prefix length; once per IP
+    /// version. Guests have it as their router
     #[arg(long, value_name = "CIDR", value_parser = values::cidr, conflicts_with_all = ["command", "tun", "netns"])]
     pub(crate) local: Vec<IpNet>,
-    /// Network that is routed to a new interface: 10.0.0.0/8, default; may be given again [default: all for --netns]
+    /// Network that is routed to a new interface: 10.0.0.0/8, default; may be given again [default:
+    /// all for --netns]
     #[arg(long, value_name = "CIDR", value_parser = values::route, conflicts_with_all = ["command", "fd", "socket"])]
     pub(crate) route: Vec<IpNet>,
     /// Largest IP packet of the interface, in bytes; of --fd, what it was made with
@@ -110,9 +128,11 @@ pub(crate) struct ProxyDeviceArgs {
     /// Exchange single packets with complete checksums: no super-packets, no offload
     #[arg(long, conflicts_with_all = ["fd", "socket"])]
     pub(crate) plain: bool,
-    /// Divide the stack over so many threads, each with a queue of the TUN interface: a number, or auto for one per processor
+    /// Divide the stack over so many threads, each with a queue of the TUN interface: a number, or
+    /// auto for one per processor
     ///
-    /// A new interface is made with several queues; an existing one must have been (ip tuntap add ... multi_queue).
+    /// A new interface is made with several queues; an existing one must have been (ip tuntap add
+    /// ... multi_queue).
     #[arg(long, value_name = "N|auto", default_value = "1", value_parser = values::shards,
         conflicts_with_all = ["command", "netns", "fd", "socket"])]
     pub(crate) shards: Shards,
@@ -124,11 +144,13 @@ pub(crate) struct ProxyDeviceArgs {
 pub(crate) struct OutArgs {
     /// Ethernet interface by which connections and flows leave, instead of the kernel's sockets
     ///
-    /// They are those of a second stack then, a host of its own on that network. --sched, --egress-rate and other policies are its, so they
-    /// order all that leaves: the data of uploads, and the ACKs of downloads.
+    /// They are those of a second stack then, a host of its own on that network. --sched,
+    /// --egress-rate and other policies are its, so they order all that leaves: the data of
+    /// uploads, and the ACKs of downloads.
     #[arg(long, value_name = "NAME", value_parser = values::interface, requires = "out_local")]
     pub(crate) out_dev: Option<String>,
-    /// Address of that host with its prefix length, which nobody else has there; once per IP version
+    /// Address of that host with its prefix length, which nobody else has there; once per IP
+    /// version
     #[arg(long, value_name = "CIDR", value_parser = values::cidr, requires = "out_dev")]
     pub(crate) out_local: Vec<IpNet>,
     /// Router there, to reach other networks; once per IP version

@@ -1,4 +1,5 @@
-//! Numbers as iperf3's users read and write them: sizes in multiples of 1024, rates in multiples of 1000.
+//! Numbers as iperf3's users read and write them: sizes in multiples of 1024, rates in multiples of
+//! 1000.
 
 use super::limits::MAX_BURST;
 use ackline::core::quantity::{RATE, SIZE};
@@ -87,7 +88,8 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     })
 }
 
-/// A bitrate with a decimal suffix, and how many blocks may leave at once: `10M`, `1.5G/8`; 0 is unlimited.
+/// A bitrate with a decimal suffix, and how many blocks may leave at once: `10M`, `1.5G/8`; 0 is
+/// unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bitrate {
     /// Bits per second.

@@ -1,4 +1,5 @@
-//! What looks at the stack of a command while it runs: the same options for each command that has one.
+//! What looks at the stack of a command while it runs: the same options for each command that has
+//! one.
 
 use super::capture::CaptureArgs;
 use super::control::ControlArgs;

@@ -30,12 +30,14 @@ impl CpuWatch {
     }
 }
 
-/// The clock says how much exactly, and the kernel's ticks how it is divided into user and system time.
+/// The clock says how much exactly, and the kernel's ticks how it is divided into user and system
+/// time.
 fn ticks() -> (u64, u64) {
     fs::read_to_string("/proc/self/stat").ok().and_then(|stat| parse(&stat)).unwrap_or_default()
 }
 
-/// Fields 14 and 15 of proc(5)'s `stat`, counted from behind the command's name, which may hold anything.
+/// Fields 14 and 15 of proc(5)'s `stat`, counted from behind the command's name, which may hold
+/// anything.
 fn parse(stat: &str) -> Option<(u64, u64)> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))

@@ -1,5 +1,5 @@
-//! Where connections arrive at a server. Each has some time to say which test it belongs to, and nobody has to wait for
-//! one that does not.
+//! Where connections arrive at a server. Each has some time to say which test it belongs to, and
+//! nobody has to wait for one that does not.
 
 use super::protocol::{COOKIE_SIZE, Cookie, PATIENCE, TestState};
 use crate::failure::Failure;
@@ -37,8 +37,8 @@ impl Door {
         Ok(Self { stack: stack.clone(), on, config, listener, strangers: JoinSet::new(), arrivals: 0 })
     }
 
-    /// From here on, connections are accepted with these settings. If that is a change, those that nobody has accepted
-    /// yet are reset.
+    /// From here on, connections are accepted with these settings. If that is a change, those that
+    /// nobody has accepted yet are reset.
     pub(super) fn reopen(self, config: Arc<ConnConfig>) -> Result<Self, Failure> {
         if Arc::ptr_eq(&self.config, &config) {
             return Ok(self);
@@ -80,7 +80,8 @@ impl Door {
         let Guest { mut stream, .. } = guest;
         let beside = stream.runtime().clone();
         let refused = async move {
-            // A guest that does not listen needs no answer; the stream closes behind what was written.
+            // A guest that does not listen needs no answer; the stream closes behind what was
+            // written.
             let _ = stream.write_all(&[TestState::AccessDenied.octet()]).await;
             None
         };

@@ -1,4 +1,5 @@
-//! What the streams of a test do in each interval and in all, from their counters and their connections' state.
+//! What the streams of a test do in each interval and in all, from their counters and their
+//! connections' state.
 //!
 //! ```text
 //! start ─────── omit ──────► restart ─── interval ─── interval ─── … ─── end
@@ -104,8 +105,8 @@ impl Meter {
         Interval { omitted: self.omitting, streams }
     }
 
-    /// The rest since the last interval, if it is worth a line: as iperf3, not if it is short and empty. If there
-    /// are no intervals, all that counts is one.
+    /// The rest since the last interval, if it is worth a line: as iperf3, not if it is short and
+    /// empty. If there are no intervals, all that counts is one.
     pub(super) fn rest(&mut self, now: Instant, streams: &[DataStream]) -> Option<Interval> {
         if self.interval.is_none() && self.omitting {
             return None;
@@ -139,7 +140,8 @@ impl Meter {
 }
 
 impl Sample {
-    /// What a sender has in its buffer and never sent does not count: a buffer may hold seconds of a slow path's time.
+    /// What a sender has in its buffer and never sent does not count: a buffer may hold seconds of
+    /// a slow path's time.
     fn take(&mut self, stream: &DataStream) {
         // If the connection is gone it has come as far as it will.
         let Ok(info) = stream.info() else { return };

@@ -1,4 +1,5 @@
-//! `ackline bench`: measures throughput against another `ackline bench` or a stock iperf3, in either role.
+//! `ackline bench`: measures throughput against another `ackline bench` or a stock iperf3, in
+//! either role.
 //!
 //! | file | owns |
 //! |---|---|
@@ -82,7 +83,8 @@ pub(crate) fn run(args: &BenchArgs, registry: &Registry) -> Result<(), Failure> 
     runtime.block_on(execute(args, prepared, style))
 }
 
-/// A failure, after the JSON document that tells of it. If that cannot be printed, that is the failure.
+/// A failure, after the JSON document that tells of it. If that cannot be printed, that is the
+/// failure.
 fn said(screen: &mut Screen, failure: Failure) -> Failure {
     screen.done(Some(&failure)).err().unwrap_or(failure)
 }
@@ -158,8 +160,9 @@ async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(
     outcome
 }
 
-/// As that of other commands, but asking the clock more often: between two looks at timers and descriptors come this many
-/// steps of tasks, each of which may work on megabytes here, and intervals are to end in time.
+/// As that of other commands, but asking the clock more often: between two looks at timers and
+/// descriptors come this many steps of tasks, each of which may work on megabytes here, and
+/// intervals are to end in time.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     const STEPS: u32 = 8;
     tunnel::build(tokio::runtime::Builder::new_current_thread().event_interval(STEPS))
@@ -267,8 +270,8 @@ impl Bench {
     }
 }
 
-/// Tells the other end that this one was stopped, while the data connections still stand: what arrives first is what the
-/// other end shows.
+/// Tells the other end that this one was stopped, while the data connections still stand: what
+/// arrives first is what the other end shows.
 async fn say_good_bye(control: &mut Control<TcpStream>, state: TestState) {
     let said = async {
         // If that does not arrive, the end of the connection says the same.

@@ -109,7 +109,8 @@ impl Running {
         }
     }
 
-    /// Measures until the test is over: by what this end decides (`None`), or by what the peer says.
+    /// Measures until the test is over: by what this end decides (`None`), or by what the peer
+    /// says.
     pub(super) async fn measure(
         &mut self,
         control: &mut Control<TcpStream>,
@@ -233,12 +234,14 @@ impl Running {
         Failure::new(Exit::Network, format!("{peer} {what}"))
     }
 
-    /// The other end has said that the test is over. A stock client reads on until it has a whole block or meets a FIN.
+    /// The other end has said that the test is over. A stock client reads on until it has a whole
+    /// block or meets a FIN.
     pub(super) fn finish(&self) {
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    /// Stops the streams' tasks and takes the last measurement. The connections stay until this is dropped.
+    /// Stops the streams' tasks and takes the last measurement. The connections stay until this is
+    /// dropped.
     pub(super) async fn stop(&mut self, screen: &mut Screen) -> Result<Measurements, Failure> {
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}

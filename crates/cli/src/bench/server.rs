@@ -178,7 +178,8 @@ async fn agree(
     let config = match bench.settings(&parameters) {
         Ok(config) => config,
         Err(unknown) => {
-            // As iperf3: what is received does not depend on it, and the results name what was used.
+            // As iperf3: what is received does not depend on it, and the results name what was
+            // used.
             output::say(&format!("ackline: test with {}: -C: {unknown}; --cc is used", control.peer()));
             parameters.congestion = None;
             bench.settings(&parameters).unwrap_or_else(|_| bench.stack.connections().clone())

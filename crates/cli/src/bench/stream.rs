@@ -1,5 +1,5 @@
-//! The connections that carry data: tasks that send or receive as fast as they can, in the connections' own buffers,
-//! and counters that others read.
+//! The connections that carry data: tasks that send or receive as fast as they can, in the
+//! connections' own buffers, and counters that others read.
 
 mod goal;
 mod pace;
@@ -24,7 +24,8 @@ pub(super) struct Sending {
     pub(super) block: usize,
     pub(super) bitrate: Option<Bitrate>,
     pub(super) restarts: Restarts,
-    /// Both ends know that the test is over: whoever is stopped from here on ends what it sent with a FIN.
+    /// Both ends know that the test is over: whoever is stopped from here on ends what it sent with
+    /// a FIN.
     pub(super) ended: Arc<AtomicBool>,
 }
 

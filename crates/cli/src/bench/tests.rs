@@ -161,7 +161,8 @@ fn both_directions_at_once_after_an_omitted_second() {
         assert_eq!(said["extra_data"], "extra");
         assert_eq!(said["start"]["connected"].as_array().map(Vec::len), Some(4));
     }
-    // Two streams of 8 Mbit/s each, and what a busy machine lets wait meanwhile; without a limit it is far more.
+    // Two streams of 8 Mbit/s each, and what a busy machine lets wait meanwhile; without a limit it
+    // is far more.
     for sum in ["/end/sum_sent", "/end/sum_received_bidir_reverse"] {
         let bytes = number(&client, &format!("{sum}/bytes"));
         let seconds = client.pointer(&format!("{sum}/seconds")).and_then(Value::as_f64).expect("seconds");

@@ -17,7 +17,8 @@ use std::time::Duration;
 
 /// A stack that does not answer for this long is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest line of an answer; the longest that a stack sends, with every counter, has some ten thousand bytes.
+/// Longest line of an answer; the longest that a stack sends, with every counter, has some ten
+/// thousand bytes.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// One line of an answer.

@@ -1,6 +1,7 @@
 //! The control socket of a running command: what `ackline ss`, `nstat` and `set` ask.
 //!
-//! A request is one line of JSON; the answer is one line or more, the last of which has `done` or `error`.
+//! A request is one line of JSON; the answer is one line or more, the last of which has `done` or
+//! `error`.
 //!
 //! | file | owns |
 //! |---|---|
@@ -50,8 +51,8 @@ enum Socket {
 }
 
 impl ControlArgs {
-    /// Where the socket is going to be, as the caller's user sees it now: in another user namespace it may have another number, and
-    /// a directory with another name.
+    /// Where the socket is going to be, as the caller's user sees it now: in another user namespace
+    /// it may have another number, and a directory with another name.
     pub(crate) fn place(&self) -> ControlPlace {
         let socket = match &self.control {
             _ if self.no_control => None,
@@ -68,8 +69,8 @@ impl ControlPlace {
     /// Answers at the control socket of `command` until the result is dropped.
     ///
     /// # Errors
-    /// If there can be no socket at the path of `--control`. Without that option a command does its work without a socket if it cannot
-    /// have one.
+    /// If there can be no socket at the path of `--control`. Without that option a command does its
+    /// work without a socket if it cannot have one.
     pub(crate) fn serve(
         self,
         stack: &Stack,

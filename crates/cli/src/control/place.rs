@@ -29,8 +29,8 @@ enum Occupant {
     File,
 }
 
-/// The directory of the control sockets of this user: `ackline` in `$XDG_RUNTIME_DIR`, or else in `/run/user/UID`, or else
-/// `/tmp/ackline-UID`.
+/// The directory of the control sockets of this user: `ackline` in `$XDG_RUNTIME_DIR`, or else in
+/// `/run/user/UID`, or else `/tmp/ackline-UID`.
 pub(crate) fn directory() -> PathBuf {
     let uid = rustix::process::getuid().as_raw();
     let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -43,7 +43,8 @@ pub(crate) fn directory() -> PathBuf {
     }
 }
 
-/// Makes the directory if it is not there. Somebody else may have made the one in `/tmp`: that is not used.
+/// Makes the directory if it is not there. Somebody else may have made the one in `/tmp`: that is
+/// not used.
 pub(crate) fn prepare(directory: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -52,8 +53,9 @@ pub(crate) fn prepare(directory: &Path) -> io::Result<()> {
     check(directory)
 }
 
-/// Fails unless `directory` is this user's alone: whoever else can write there could put up a socket that lies to `ackline ss`, or have
-/// files of this user replaced. Commands that listen and commands that ask both check it.
+/// Fails unless `directory` is this user's alone: whoever else can write there could put up a
+/// socket that lies to `ackline ss`, or have files of this user replaced. Commands that listen and
+/// commands that ask both check it.
 pub(crate) fn check(directory: &Path) -> io::Result<()> {
     // A symbolic link is no directory here.
     let found = fs::symlink_metadata(directory)?;
@@ -105,8 +107,8 @@ impl SocketName {
     }
 }
 
-/// Listens at `path`. The socket appears there with mode 0600 and once it accepts connections: whoever finds nobody listening
-/// has found a leftover.
+/// Listens at `path`. The socket appears there with mode 0600 and once it accepts connections:
+/// whoever finds nobody listening has found a leftover.
 pub(super) fn open(path: &Path) -> io::Result<(UnixListener, SocketName)> {
     let Some(name) = path.file_name() else {
         return Err(io::Error::new(ErrorKind::InvalidInput, "not the path of a file"));

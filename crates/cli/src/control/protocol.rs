@@ -46,7 +46,8 @@ pub(super) enum Answer {
 pub(crate) struct About {
     pub(crate) pid: u32,
     pub(crate) command: String,
-    /// When it began to answer, in microseconds since 1970. With `pid`, it tells this stack from all others.
+    /// When it began to answer, in microseconds since 1970. With `pid`, it tells this stack from
+    /// all others.
     pub(crate) started: u64,
 }
 

@@ -53,8 +53,8 @@ async fn echo(mut stream: TcpStream) {
     while stream.read_exact(&mut byte).await.is_ok() && stream.write_all(&byte).await.is_ok() {}
 }
 
-/// A byte there and back over the first stream, and then one over the last, again and again: at any instant the first has received as
-/// many bytes as the last, or one more.
+/// A byte there and back over the first stream, and then one over the last, again and again: at any
+/// instant the first has received as many bytes as the last, or one more.
 async fn alternate([mut first, mut last]: [TcpStream; 2], longest: Arc<AtomicU64>) {
     loop {
         for stream in [&mut first, &mut last] {
@@ -112,7 +112,8 @@ fn crowd() -> Crowd {
 }
 
 impl Crowd {
-    /// Asks, and prints how long that took, and how long a byte of the busy connections took meanwhile.
+    /// Asks, and prints how long that took, and how long a byte of the busy connections took
+    /// meanwhile.
     fn asked(&self, what: &str, request: &Request) -> Reply {
         self.longest.store(0, Ordering::Relaxed);
         let start = timer::now();

@@ -18,7 +18,8 @@ const BITE: usize = 128 << 10;
 /// Longest time between two looks at a connection.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Sends all of `payload`, whose time began at `started`, and waits until the other end has acknowledged it.
+/// Sends all of `payload`, whose time began at `started`, and waits until the other end has
+/// acknowledged it.
 pub(super) async fn send(
     mut stream: TcpStream,
     mut payload: Payload,

@@ -138,7 +138,8 @@ async fn exchange(
     let watchers = recording.watch(&stack, settings)?;
     let mut outcome = Outcome { link, upload: None, download: None, timing: None, egress: None, error: None };
     let FarSide { received, sent } = far;
-    // Before the far end, which begins to send as soon as it has received everything, connects to it.
+    // Before the far end, which begins to send as soon as it has received everything, connects to
+    // it.
     let listener = stack
         .listen(ListenOn::Address(SocketAddr::from((NEAR, NEAR_PORT))))
         .map_err(|error| Failure::system("listen", &error))?;
@@ -195,7 +196,8 @@ async fn upload(
     Ok(Direction { sent, received, cpu: watch.cpu() })
 }
 
-/// What both ends of a direction say. If the far end fails, that is the reason of what the near end then meets.
+/// What both ends of a direction say. If the far end fails, that is the reason of what the near end
+/// then meets.
 async fn both<N, F>(
     near: impl Future<Output = io::Result<N>>,
     mut far: oneshot::Receiver<io::Result<F>>,

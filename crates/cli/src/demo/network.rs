@@ -36,8 +36,8 @@ enum Ends {
     Channel(Channel, Channel),
 }
 
-/// Takes the calling process away from the machine's network, if the demo needs one. To be called while the
-/// process has one thread.
+/// Takes the calling process away from the machine's network, if the demo needs one. To be called
+/// while the process has one thread.
 pub(super) fn isolate(device: DemoDevice) -> Result<(), SetupError> {
     if device == DemoDevice::Channel {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Data that tells where it belongs, fast to make and hashed on its way.
 //!
-//! A stream is made of pieces of 64 KiB, each cut out of one block of pseudo-random bytes at a place that
-//! depends on the piece's number. Nothing is computed per byte, and the block stays in the cache; yet pieces
-//! that are lost, doubled, swapped or damaged change the hash.
+//! A stream is made of pieces of 64 KiB, each cut out of one block of pseudo-random bytes at a
+//! place that depends on the piece's number. Nothing is computed per byte, and the block stays in
+//! the cache; yet pieces that are lost, doubled, swapped or damaged change the hash.
 
 use super::Amount;
 use ackline::core::Instant;
@@ -89,7 +89,8 @@ impl Payload {
         self.left -= (end - range.start) as u64;
     }
 
-    /// Fills `pieces` as far as the stream goes, and counts this as sent; returns how many bytes that was.
+    /// Fills `pieces` as far as the stream goes, and counts this as sent; returns how many bytes
+    /// that was.
     pub(super) fn fill(&mut self, pieces: [&mut [u8]; 2]) -> usize {
         let before = self.sent.bytes;
         for mut piece in pieces {

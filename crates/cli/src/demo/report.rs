@@ -186,7 +186,8 @@ fn json(args: &DemoArgs, names: &PolicyNames, outcome: &Outcome) -> String {
     })
 }
 
-/// A column for each direction that came to an end, and what the stack measured of itself with `verbose`.
+/// A column for each direction that came to an end, and what the stack measured of itself with
+/// `verbose`.
 fn summary(outcome: &Outcome, verbose: bool) -> String {
     let far = outcome.far();
     let columns = [

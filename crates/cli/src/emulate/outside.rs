@@ -1,4 +1,5 @@
-//! Behind the path: TCP connections and UDP flows of the program end in a stack here, and sockets of the kernel carry them on.
+//! Behind the path: TCP connections and UDP flows of the program end in a stack here, and sockets
+//! of the kernel carry them on.
 
 use crate::failure::Failure;
 use crate::program::Addresses;
@@ -13,7 +14,8 @@ use std::io;
 pub(super) struct Outside(Proxy);
 
 impl Outside {
-    /// The proxy, and the device at which the path ends, with offload if super-packets pass whole. Names are resolved by `resolvers`.
+    /// The proxy, and the device at which the path ends, with offload if super-packets pass whole.
+    /// Names are resolved by `resolvers`.
     pub(super) fn start(
         addresses: Addresses,
         resolvers: Resolvers,

@@ -1,4 +1,5 @@
-//! From the options of a path to what its links are made of, with the words and the checks of scenarios.
+//! From the options of a path to what its links are made of, with the words and the checks of
+//! scenarios.
 
 use crate::args::emulate::PathArgs;
 use crate::failure::Failure;

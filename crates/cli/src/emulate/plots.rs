@@ -12,7 +12,8 @@ use std::path::Path;
 /// Points of a rate over time.
 const POINTS: usize = 150;
 
-/// Draws the figures into files of `folder`. `rates`: bits per second of both directions, if they have one.
+/// Draws the figures into files of `folder`. `rates`: bits per second of both directions, if they
+/// have one.
 pub(super) fn write(
     summary: &Summary,
     rates: [Option<u64>; 2],

@@ -52,10 +52,12 @@ pub(super) struct Direction {
     lost: u64,
     duplicated: u64,
     marked: u64,
-    /// Packets that the emulator lost, not the path: the device before the path was full, or that behind it.
+    /// Packets that the emulator lost, not the path: the device before the path was full, or that
+    /// behind it.
     overruns: u64,
     refused: u64,
-    /// Super-packets that entered the path. If they were split, `packets` and all else counts what they were split into.
+    /// Super-packets that entered the path. If they were split, `packets` and all else counts what
+    /// they were split into.
     super_packets: u64,
     /// Waits in the queue.
     wait_p50_ms: f64,

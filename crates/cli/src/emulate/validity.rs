@@ -1,6 +1,7 @@
 //! When not to believe a run.
 //!
-//! What happened to the packets is judged here, and what kept the emulator from its work by [`Load`].
+//! What happened to the packets is judged here, and what kept the emulator from its work by
+//! [`Load`].
 
 use ackline::core::Duration;
 use ackline_emulate::{LATEST, Load};

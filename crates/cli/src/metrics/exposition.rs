@@ -1,4 +1,5 @@
-//! Which metrics there are. None is of one connection: the number of series does not grow with that of connections.
+//! Which metrics there are. None is of one connection: the number of series does not grow with that
+//! of connections.
 
 use super::families::Families;
 use crate::output;
@@ -293,7 +294,8 @@ mod tests {
     const METRICS: [(&str, &str); 61] = [
         ("departure_lateness", "departure_lateness_seconds"),
         ("timer_lateness", "timer_lateness_seconds"),
-        // Gaps are those of a single sender, and Prometheus would add up those of all. `-v` and `--json` of a transfer have them.
+        // Gaps are those of a single sender, and Prometheus would add up those of all. `-v` and
+        // `--json` of a transfer have them.
         ("departure_gaps", ""),
         ("data_gaps", ""),
         ("awake", ""),

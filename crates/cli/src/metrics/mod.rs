@@ -1,4 +1,5 @@
-//! `--metrics`: what a stack counts, for Prometheus: its text format over HTTP, on the machine's own network.
+//! `--metrics`: what a stack counts, for Prometheus: its text format over HTTP, on the machine's
+//! own network.
 //!
 //! | file | owns |
 //! |---|---|
@@ -28,8 +29,8 @@ pub(crate) struct MetricsListener {
 }
 
 impl MetricsArgs {
-    /// Listens at the address of `--metrics`, in the network of the caller: whoever cannot be watched as asked sends nothing.
-    /// `speaks`: says where the metrics are.
+    /// Listens at the address of `--metrics`, in the network of the caller: whoever cannot be
+    /// watched as asked sends nothing. `speaks`: says where the metrics are.
     pub(crate) fn listen(&self, speaks: bool) -> Result<Option<MetricsListener>, Failure> {
         let Some(address) = self.metrics else { return Ok(None) };
         let refused = |error| Failure::system(&format!("listen at --metrics {address}"), &error);

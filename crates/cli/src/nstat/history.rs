@@ -63,7 +63,8 @@ impl History {
         &self.samples
     }
 
-    /// Writes what the stacks count now. Of other stacks, the last sample stays as long as their process lives, unless `reset`.
+    /// Writes what the stacks count now. Of other stacks, the last sample stays as long as their
+    /// process lives, unless `reset`.
     pub(super) fn replace(mut self, now: Vec<Sample>, reset: bool) -> Result<(), Failure> {
         let Some(mut file) = self.file else { return Ok(()) };
         let asked = |sample: &Sample| now.iter().any(|new| new.stack == sample.stack);

@@ -11,8 +11,9 @@ pub(super) struct Row {
     pub(super) rate: f64,
 }
 
-/// The counters of `now`, less those of the same stacks in `before`, added up, in the order in which the stacks have them. A stack
-/// that is not in `before` counts from its beginning. `increments`: without values that are no counts.
+/// The counters of `now`, less those of the same stacks in `before`, added up, in the order in
+/// which the stacks have them. A stack that is not in `before` counts from its beginning.
+/// `increments`: without values that are no counts.
 pub(super) fn rows(before: &[Sample], now: &[Sample], increments: bool) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for sample in now {

@@ -1,4 +1,5 @@
-//! Where clients come from: a program or others in a namespace, an interface of this machine, or what a descriptor or socket leads to.
+//! Where clients come from: a program or others in a namespace, an interface of this machine, or
+//! what a descriptor or socket leads to.
 
 use super::namespace;
 use crate::args::capture::PcapLink;
@@ -62,7 +63,8 @@ enum Kind {
 }
 
 impl Place {
-    /// What the command line names; `descriptor` is that of `--fd`. Gains the rights for namespaces.
+    /// What the command line names; `descriptor` is that of `--fd`. Gains the rights for
+    /// namespaces.
     pub(super) fn find(args: &ProxyArgs, descriptor: Option<(i32, OwnedFd)>) -> Result<Self, Failure> {
         let ProxyDeviceArgs { tun, netns, socket, local, .. } = &args.device;
         let place = |kind, name: &str, title, own: &[IpAddr]| {

@@ -30,7 +30,8 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Descriptors that are for other things than connections and flows: the device, signals, metrics, files, connections that are made.
+/// Descriptors that are for other things than connections and flows: the device, signals, metrics,
+/// files, connections that are made.
 const RESERVED: u32 = 64;
 
 /// Time for what the last connections have said to leave the stack.
@@ -62,7 +63,8 @@ pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> 
     status.map_or(Ok(()), program::outcome)
 }
 
-/// What the proxy is to do, as far as that can be told without touching the system, and who resolves names.
+/// What the proxy is to do, as far as that can be told without touching the system, and who
+/// resolves names.
 fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
     let file = args.config.as_deref().map(read).transpose()?;
     let usual = Config::default();
@@ -149,7 +151,8 @@ async fn serve(
         }
         None => (tunnel::start_for_all(device, settings, args.device.shards)?, Exit::Kernel),
     };
-    // A super-packet is one of a queue's many; of single ones, of whatever size, it holds as many. Half is for those that are not full.
+    // A super-packet is one of a queue's many; of single ones, of whatever size, it holds as many.
+    // Half is for those that are not full.
     let held =
         queue.filter(|_| args.device.plain).map(|queue| u64::from(queue) * u64::from(args.device.mtu) / 2);
     let windows = config.windows.min(held.unwrap_or(u64::MAX));

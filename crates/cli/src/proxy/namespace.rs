@@ -8,8 +8,8 @@ use ackline::runtime::device::tun::Tun;
 use ackline::runtime::netns::{Namespace, join_user_namespace};
 use rustix::io::Errno;
 
-/// Gains the rights to enter it, if they are missing: inside the user namespace of its process. To be called while the process has one
-/// thread.
+/// Gains the rights to enter it, if they are missing: inside the user namespace of its process. To
+/// be called while the process has one thread.
 pub(super) fn prepare(at: &NetnsAt) -> Result<(), Failure> {
     match *at {
         NetnsAt::Process(pid) if !program::has_rights() => {
@@ -52,7 +52,8 @@ fn default_route() -> Option<String> {
     default_of(&read("route"), &read("ipv6_route"))
 }
 
-/// The same in the kernel's lists: the interface is the first of the columns (IPv4) or the last (IPv6).
+/// The same in the kernel's lists: the interface is the first of the columns (IPv4) or the last
+/// (IPv6).
 fn default_of(v4: &str, v6: &str) -> Option<String> {
     let v4 = v4.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
     let v6 = v6.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());

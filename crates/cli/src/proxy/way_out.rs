@@ -9,7 +9,8 @@ use crate::tunnel::{PROBES, PortsFor, Tunnel};
 use ackline::runtime::Stack;
 use ackline::runtime::stack::Shards;
 
-/// The stack's place, as far as that can be told without touching the system; `None`: the kernel's sockets.
+/// The stack's place, as far as that can be told without touching the system; `None`: the kernel's
+/// sockets.
 pub(super) fn plan(args: &ProxyArgs) -> Result<Option<Tunnel>, Failure> {
     let OutArgs { out_dev, out_local, out_gateway, out_mac } = &args.out;
     let Some(dev) = out_dev else { return Ok(None) };
@@ -35,7 +36,8 @@ pub(super) fn plan(args: &ProxyArgs) -> Result<Option<Tunnel>, Failure> {
     tunnel.plan(None, PortsFor::Connections(1)).map(Some).map_err(|failure| failure.behind("--out-dev"))
 }
 
-/// Starts the stack. Whoever vanishes says nothing, so its connections are probed; and what one may have in the shaper is bounded.
+/// Starts the stack. Whoever vanishes says nothing, so its connections are probed; and what one may
+/// have in the shaper is bounded.
 pub(super) fn start(tunnel: &Tunnel, settings: &Settings) -> Result<Stack, Failure> {
     let device = tunnel.open().map_err(|failure| failure.behind("--out-dev"))?;
     tunnel.start(device, settings, |connections| {

@@ -93,8 +93,8 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
 fn listen(args: &RecvArgs, tunnel: &Tunnel, settings: &Settings) -> Result<(Stack, TcpListener), Failure> {
     let device = tunnel.open()?;
     let stack = tunnel.start(device, settings, |connections| {
-        // Probes find a sender that has forgotten the connection. One that says nothing may be behind a broken path: how long that may
-        // last is --timeout's to say.
+        // Probes find a sender that has forgotten the connection. One that says nothing may be
+        // behind a broken path: how long that may last is --timeout's to say.
         connections.keep_alive = Some(KeepAlive { count: 0, ..tunnel::PROBES });
     })?;
     let on = match args.listen.address {

@@ -144,7 +144,8 @@ impl Reporter {
         self.print("start", &StartReport { command: "recv", listen: self.listen.to_string(), peer, local })
     }
 
-    /// Prints intervals, if they are asked for, of the time and the bytes that `so_far` tells. Ends only if that fails.
+    /// Prints intervals, if they are asked for, of the time and the bytes that `so_far` tells. Ends
+    /// only if that fails.
     pub(super) async fn say_intervals(&self, so_far: impl Fn() -> (Duration, u64)) -> Failure {
         let next = || {
             let (time, bytes) = so_far();

@@ -1,7 +1,8 @@
 //! `recv --keep`: many connections at once, until a signal.
 //!
-//! A connection on which nothing arrives is given up after `--timeout`. With `--max` of them under way and others waiting, the one
-//! that has been silent longest makes room after a tenth of that, so that connections which only stand there lock nobody out.
+//! A connection on which nothing arrives is given up after `--timeout`. With `--max` of them under
+//! way and others waiting, the one that has been silent longest makes room after a tenth of that,
+//! so that connections which only stand there lock nobody out.
 
 use super::report::{Reporter, Totals, Transfer};
 use super::target::Target;
@@ -114,8 +115,8 @@ struct Guest {
 }
 
 impl Guests {
-    /// Dismisses one that has been silent for at least `limit`: first those that have never sent a byte, and among them the one
-    /// that has been silent longest. False if there is none.
+    /// Dismisses one that has been silent for at least `limit`: first those that have never sent a
+    /// byte, and among them the one that has been silent longest. False if there is none.
     fn make_room(&mut self, limit: Duration) -> bool {
         let silent = self.0.iter().map(|(id, guest)| (guest.progress.silent_for(), &guest.progress, *id));
         let leaver = silent

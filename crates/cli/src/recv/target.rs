@@ -1,8 +1,9 @@
 //! Where received data goes, so that a part never looks like the whole.
 //!
-//! A regular file has no name until the sender has finished (`O_TMPFILE`), so nothing is left of it if the process is killed or
-//! the machine loses power. A file system that has no such files gets one under a hidden temporary name, which is deleted if it is
-//! dropped, and by the next receiver if its own was killed. Pipes and devices are written directly.
+//! A regular file has no name until the sender has finished (`O_TMPFILE`), so nothing is left of it
+//! if the process is killed or the machine loses power. A file system that has no such files gets
+//! one under a hidden temporary name, which is deleted if it is dropped, and by the next receiver
+//! if its own was killed. Pipes and devices are written directly.
 
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -220,7 +221,8 @@ fn failure(name: &str, error: &io::Error) -> Failure {
 /// The name from which those of temporary files are made.
 const TEMPORARY: &str = ".ackline";
 
-/// A file in `directory` that has no name; `None` if the file system has no such files, or it could not be named later.
+/// A file in `directory` that has no name; `None` if the file system has no such files, or it could
+/// not be named later.
 fn nameless(directory: &Path) -> Option<File> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     // The user's mask takes away from this, as from the mode of any new file.
@@ -249,7 +251,8 @@ impl Place {
             }
             // A link replaces nothing, but a rename does.
             Self::Exactly(path) => {
-                // Nobody takes it for a leftover while it has a temporary name. If locks fail, nobody can take it for one.
+                // Nobody takes it for a leftover while it has a temporary name. If locks fail,
+                // nobody can take it for one.
                 let _ = file.try_lock();
                 let temporary = loop {
                     let name = unfinished::temporary_name(&self.directory().join(TEMPORARY));
@@ -274,7 +277,8 @@ impl Place {
     }
 }
 
-/// The first name in `directory` that `take` takes, which fails with `AlreadyExists` if it is in use.
+/// The first name in `directory` that `take` takes, which fails with `AlreadyExists` if it is in
+/// use.
 fn first_free(directory: &Path, stem: &str, take: impl Fn(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
     for number in 1..=MAX_NUMBER {
         let to = directory.join(format!("{stem}-{number}.data"));

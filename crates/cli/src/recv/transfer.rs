@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 
-/// Receives until the sender has finished, and gives the output its name. If this is dropped or fails, the output is deleted, and
-/// the sender gets the reset for which the caller has set the linger time to zero.
+/// Receives until the sender has finished, and gives the output its name. If this is dropped or
+/// fails, the output is deleted, and the sender gets the reset for which the caller has set the
+/// linger time to zero.
 pub(super) async fn receive(
     stream: &mut TcpStream,
     sink: Sink,

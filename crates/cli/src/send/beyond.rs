@@ -1,4 +1,5 @@
-//! A peer beyond this machine, behind a TUN device: packets come to this machine's kernel, and go no further unless it forwards them.
+//! A peer beyond this machine, behind a TUN device: packets come to this machine's kernel, and go
+//! no further unless it forwards them.
 
 use crate::interfaces;
 use crate::tunnel::Tunnel;

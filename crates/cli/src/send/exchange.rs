@@ -1,5 +1,5 @@
-//! Moves the data of a connection that `send` has opened: the source to the peer, and what the peer says to standard output or
-//! nowhere.
+//! Moves the data of a connection that `send` has opened: the source to the peer, and what the peer
+//! says to standard output or nowhere.
 
 use super::Tally;
 use crate::copying::{CopyError, copy};
@@ -18,9 +18,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
 
-/// Time for a peer whose answer nobody wants to close its side after it has acknowledged everything.
+/// Time for a peer whose answer nobody wants to close its side after it has acknowledged
+/// everything.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
-/// Time between two looks at what the peer has acknowledged: half of that between two pictures of the progress bar.
+/// Time between two looks at what the peer has acknowledged: half of that between two pictures of
+/// the progress bar.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// What becomes of the peer's answer.
@@ -55,8 +57,8 @@ impl Trouble {
     }
 }
 
-/// Sends everything and waits until the peer has it; then, if its answer is wanted, until that has ended, too. An answer whose
-/// reader goes away is wanted no more.
+/// Sends everything and waits until the peer has it; then, if its answer is wanted, until that has
+/// ended, too. An answer whose reader goes away is wanted no more.
 pub(super) async fn exchange(
     stream: &mut TcpStream,
     source: Source,

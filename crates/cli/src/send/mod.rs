@@ -32,7 +32,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Ports for a stack that has only some of the host's: one for a connection, and for each that was tried before it.
+/// Ports for a stack that has only some of the host's: one for a connection, and for each that was
+/// tried before it.
 const PORTS: u16 = 8;
 
 /// What is known when data begins to flow, in JSON.
@@ -190,7 +191,8 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
                 never = tunnel.watch(&stack, |line| tell(args, &tally.acknowledged, line)) => match never {},
             };
             facts.timing = Some((&stack.stats()).into());
-            // A reset has left by the time that its stream is dropped; this is for what closes in good order.
+            // A reset has left by the time that its stream is dropped; this is for what closes in
+            // good order.
             stack.shutdown(Duration::from_millis(500)).await;
             facts.egress = Some(EgressReport::of(&stack));
             tally.acknowledged.clear();
@@ -283,8 +285,8 @@ enum Early {
     Mute(Failure),
 }
 
-/// Connects and exchanges everything. If this is dropped or fails, the receiver gets a reset: it must not take a
-/// part for the whole.
+/// Connects and exchanges everything. If this is dropped or fails, the receiver gets a reset: it
+/// must not take a part for the whole.
 async fn transfer(
     stack: &Stack,
     args: &SendArgs,

@@ -121,7 +121,8 @@ pub(crate) fn read(
     Ok(scenario.with_set(given).map_err(RunError::from)?)
 }
 
-/// Where results go that have no folder of their own: beside nothing of the user's, in the current one.
+/// Where results go that have no folder of their own: beside nothing of the user's, in the current
+/// one.
 fn folder_for(file: &Path) -> PathBuf {
     let stem = file.file_stem().filter(|stem| *stem != "-").unwrap_or("sim".as_ref());
     let mut name = stem.to_owned();

@@ -69,8 +69,8 @@ const MAX_DEPTH: usize = 32;
 const SERVICES: &str = "/etc/services";
 
 impl Filter {
-    /// Reads the words of a filter; without any, it selects what `ss` shows: neither listeners, nor connections in SYN-RECEIVED,
-    /// TIME-WAIT and CLOSED.
+    /// Reads the words of a filter; without any, it selects what `ss` shows: neither listeners, nor
+    /// connections in SYN-RECEIVED, TIME-WAIT and CLOSED.
     pub(crate) fn parse(words: &[String]) -> Result<Self, String> {
         let text = words.join(" ").replace('(', " ( ").replace(')', " ) ");
         let mut words = Words { words: text.split_whitespace().collect(), at: 0 };
@@ -294,7 +294,8 @@ fn place(text: &str) -> Result<(Option<IpNet>, Option<u16>), String> {
     }
 }
 
-/// An address, or a network. As everywhere in iproute2, zeros at the end of an IPv4 network may be left out: 10/8.
+/// An address, or a network. As everywhere in iproute2, zeros at the end of an IPv4 network may be
+/// left out: 10/8.
 fn network(text: &str) -> Option<IpNet> {
     let bare = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, rest)) if rest.is_empty() || rest.starts_with('/') => format!("{address}{rest}"),

@@ -51,8 +51,8 @@ impl Connection<'_> {
         format!("timer:({name},{},{tries})", duration(left))
     }
 
-    /// What `-m` shows, as far as a stack in userspace has it: memory received into and room for it, room to send, memory held
-    /// beyond what is queued, and what is queued to be sent.
+    /// What `-m` shows, as far as a stack in userspace has it: memory received into and room for
+    /// it, room to send, memory held beyond what is queued, and what is queued to be sent.
     pub(crate) fn memory(&self) -> String {
         let received = self.count("unread_bytes") + self.count("ooo_bytes");
         let queued = self.count("unacked") + self.count("notsent_bytes");

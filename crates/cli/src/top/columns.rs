@@ -101,7 +101,8 @@ impl Column {
         }
     }
 
-    /// How two connections are ordered if this column decides; by process and identity if it does not tell them apart.
+    /// How two connections are ordered if this column decides; by process and identity if it does
+    /// not tell them apart.
     pub(super) fn order(self, one: &Entry, other: &Entry, reversed: bool) -> Ordering {
         let rate = |rate: Option<f64>| rate.unwrap_or(-1.0);
         let order = match self {

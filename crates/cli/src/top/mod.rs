@@ -60,7 +60,8 @@ pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
     outcome.map_err(refused)
 }
 
-/// Prints as text until the count is reached, or for ever. If the stack that was chosen does not answer at first, nothing is printed.
+/// Prints as text until the count is reached, or for ever. If the stack that was chosen does not
+/// answer at first, nothing is printed.
 fn batch(args: &TopArgs, app: &mut App) -> Result<(), Failure> {
     let mut left = args.count;
     let mut first = true;
@@ -123,8 +124,8 @@ fn follow(terminal: &mut DefaultTerminal, args: &TopArgs, app: &mut App) -> io::
     Ok(())
 }
 
-/// Restores the terminal and ends the process at the next signal, whatever the process does: from a terminal that has been closed,
-/// crossterm reads without end.
+/// Restores the terminal and ends the process at the next signal, whatever the process does: from a
+/// terminal that has been closed, crossterm reads without end.
 fn end_on_signals() -> Result<Background, Failure> {
     let runtime = tunnel::build(&mut tokio::runtime::Builder::new_current_thread())?;
     let mut signals = runtime.block_on(async { Signals::catch() })?;

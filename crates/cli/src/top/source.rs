@@ -55,8 +55,8 @@ fn look_at(choice: &StackChoice, alone: &Alone) -> Option<Value> {
         .find(|connection| connection.get("id").and_then(Value::as_str) == Some(alone.key.id.as_str()))
 }
 
-/// Starts the thread. It ends once nobody asks any more; questions that came while it asked are answered by one answer to the
-/// newest.
+/// Starts the thread. It ends once nobody asks any more; questions that came while it asked are
+/// answered by one answer to the newest.
 pub(super) fn start(choice: StackChoice) -> (Sender<Question>, Receiver<Answer>) {
     let (questions, asked) = channel::<Question>();
     let (answers, answered) = channel();

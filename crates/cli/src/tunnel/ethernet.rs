@@ -1,4 +1,5 @@
-//! A stack that is a host of its own on an Ethernet, through a packet socket or a socket that carries frames.
+//! A stack that is a host of its own on an Ethernet, through a packet socket or a socket that
+//! carries frames.
 
 use super::{is_link_local, one_per_version, program_path, same_version};
 use crate::args::TunnelArgs;
@@ -64,8 +65,8 @@ impl Ethernet {
                         "--gateway {gateway} is the stack's own address; name the network's router"
                     )));
                 }
-                // A link-local address is on every link (RFC 4861, section 5.1), and a network of one host leaves the
-                // router to be somewhere else.
+                // A link-local address is on every link (RFC 4861, section 5.1), and a network of
+                // one host leaves the router to be somewhere else.
                 Some(net)
                     if !net.contains(&gateway)
                         && !is_link_local(gateway)
@@ -191,8 +192,8 @@ impl Ethernet {
         config
     }
 
-    /// What can be known before the device is opened: that the interface can be used, and that the kernel does not
-    /// have the stack's addresses.
+    /// What can be known before the device is opened: that the interface can be used, and that the
+    /// kernel does not have the stack's addresses.
     fn look_around(&self, name: &str) -> Result<(), Failure> {
         let device = |message: String| Err(Failure::new(Exit::Device, message));
         let all = interfaces::all()?;
@@ -232,13 +233,15 @@ impl Ethernet {
 }
 
 impl Place {
-    /// An address for the error that asks for one: in the network of the interface, and not the kernel's.
+    /// An address for the error that asks for one: in the network of the interface, and not the
+    /// kernel's.
     fn example(&self) -> Option<String> {
         let Self::Interface(interface) = self else { return None };
         let all = interfaces::all().ok()?;
         let known = all.iter().find(|known| known.name == *interface)?;
         let net = known.addresses.iter().find(|net| net.addr().is_ipv4() && net.prefix_len() < 31)?;
-        // From the end of the network, where addresses are rarely given out, as far as a guess can know.
+        // From the end of the network, where addresses are rarely given out, as far as a guess can
+        // know.
         let last = match net.broadcast() {
             IpAddr::V4(v4) => IpAddr::from((v4.to_bits() - 1).to_be_bytes()),
             v6 @ IpAddr::V6(_) => v6,

@@ -1,6 +1,7 @@
 //! The stack of a command that meets the world: a host of its own behind a device.
 //!
-//! `plan` checks what the command line says, `open` makes or opens the device, `start` starts the stack on it.
+//! `plan` checks what the command line says, `open` makes or opens the device, `start` starts the
+//! stack on it.
 
 mod ethernet;
 mod raw;
@@ -30,8 +31,8 @@ use tun::Tun;
 /// Time between two looks at whether the interface is up.
 const LOOK_AT_LINK: Duration = Duration::from_millis(250);
 
-/// Notices within two and a half minutes that a silent peer has vanished: RFC 9293, section 3.8.4. A path that is there for two seconds
-/// of every five lets one of these probes through.
+/// Notices within two and a half minutes that a silent peer has vanished: RFC 9293, section 3.8.4.
+/// A path that is there for two seconds of every five lets one of these probes through.
 pub(crate) const PROBES: KeepAlive = KeepAlive {
     idle: CoreDuration::from_secs(60),
     interval: CoreDuration::from_secs(10),
@@ -39,7 +40,8 @@ pub(crate) const PROBES: KeepAlive = KeepAlive {
     count: 6,
 };
 
-/// A device and the stack's place behind it, checked as far as that can be done without touching the system.
+/// A device and the stack's place behind it, checked as far as that can be done without touching
+/// the system.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     device: Kind,
@@ -75,8 +77,8 @@ impl From<PacingKind> for Pacing {
 }
 
 impl TunnelArgs {
-    /// Completes what the command line leaves open. `wanted`: an address that the stack must have, behind the name
-    /// of the option that says so.
+    /// Completes what the command line leaves open. `wanted`: an address that the stack must have,
+    /// behind the name of the option that says so.
     pub(crate) fn plan(
         &self,
         wanted: Option<(&str, IpAddr)>,
@@ -195,8 +197,8 @@ impl Tunnel {
         (self.interface(), link)
     }
 
-    /// Starts a stack with the tunnel's addresses on `device`, inside a tokio runtime. `tune` changes the settings of
-    /// its connections.
+    /// Starts a stack with the tunnel's addresses on `device`, inside a tokio runtime. `tune`
+    /// changes the settings of its connections.
     pub(crate) fn start(
         &self,
         device: Box<dyn Device>,
@@ -215,7 +217,8 @@ impl Tunnel {
     }
 }
 
-/// Starts a stack on `device`, inside a tokio runtime. `tune` changes the settings of its connections.
+/// Starts a stack on `device`, inside a tokio runtime. `tune` changes the settings of its
+/// connections.
 pub(crate) fn start(
     device: impl Device + 'static,
     addresses: &[IpAddr],
@@ -225,8 +228,8 @@ pub(crate) fn start(
     spawn(configured(device, addresses, settings, tune)?)
 }
 
-/// Starts a stack on `device` that takes what comes for any address, inside a tokio runtime. Connections are probed: whoever vanishes
-/// says nothing.
+/// Starts a stack on `device` that takes what comes for any address, inside a tokio runtime.
+/// Connections are probed: whoever vanishes says nothing.
 pub(crate) fn start_for_all(
     device: impl Device + 'static,
     settings: &Settings,
@@ -273,10 +276,12 @@ pub(crate) fn build(builder: &mut tokio::runtime::Builder) -> Result<tokio::runt
     builder.enable_all().build().map_err(|error| refused(&error))
 }
 
-/// What a process's first runtime opens: epoll twice and what wakes it, the pair of sockets for signals and a duplicate of one.
+/// What a process's first runtime opens: epoll twice and what wakes it, the pair of sockets for
+/// signals and a duplicate of one.
 const RUNTIME_DESCRIPTORS: usize = 6;
 
-/// Fails if the process cannot open `count` more descriptors. tokio panics if it has none left for signals.
+/// Fails if the process cannot open `count` more descriptors. tokio panics if it has none left for
+/// signals.
 fn descriptors(count: usize) -> io::Result<()> {
     let opened: rustix::io::Result<Vec<_>> =
         (0..count).map(|_| rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)).collect();
@@ -289,8 +294,8 @@ pub(crate) fn descriptor_limit() -> u32 {
     u32::try_from(most).unwrap_or(u32::MAX)
 }
 
-/// Raises the soft limit of descriptors to the hard one. That is low for programs that use select(2), which this one does not; those that it
-/// starts keep theirs if they are started before.
+/// Raises the soft limit of descriptors to the hard one. That is low for programs that use
+/// select(2), which this one does not; those that it starts keep theirs if they are started before.
 pub(crate) fn claim_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // Whoever is refused that has what it had.

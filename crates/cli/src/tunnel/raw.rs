@@ -162,8 +162,8 @@ fn usable<'a>(all: &'a [Interface], name: &str) -> Result<&'a Interface, Failure
     }
 }
 
-/// The addresses that the stack shares unless the command line chooses: the first of each version, link-local ones only if there is no
-/// other at all.
+/// The addresses that the stack shares unless the command line chooses: the first of each version,
+/// link-local ones only if there is no other at all.
 fn shared(interface: &Interface) -> Vec<IpAddr> {
     let all: Vec<IpAddr> = interface.addresses.iter().map(IpNet::addr).collect();
     let only_link_local = all.iter().copied().all(super::is_link_local);

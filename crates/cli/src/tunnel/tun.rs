@@ -10,8 +10,8 @@ use ackline::runtime::stack::Shards;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The stack's address if the command line names none: from the block for benchmarks (RFC 2544, appendix
-/// C.2.2), which no one else routes.
+/// The stack's address if the command line names none: from the block for benchmarks (RFC 2544,
+/// appendix C.2.2), which no one else routes.
 const DEFAULT_LOCAL: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const DEFAULT_PREFIX_V4: u8 = 24;
 const DEFAULT_PREFIX_V6: u8 = 64;

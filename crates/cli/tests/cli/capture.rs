@@ -26,8 +26,9 @@ pub(crate) fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<Stri
     text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
-/// No packet is broken, and every checksum that can be checked is right. Linux writes 0xffff for 0 (`skb_checksum_help`), which is the same number in
-/// ones' complement; tshark takes it for an error.
+/// No packet is broken, and every checksum that can be checked is right. Linux writes 0xffff for 0
+/// (`skb_checksum_help`), which is the same number in ones' complement; tshark takes it for an
+/// error.
 pub(crate) fn assert_sound(file: &Path) {
     let broken = "_ws.malformed || (tcp.checksum.status == 0 && tcp.checksum != 0xffff) || ip.checksum.status == 0 \
                   || tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment";
@@ -127,8 +128,8 @@ fn snap_length_and_rotation_bound_the_files() {
     }
 }
 
-/// Runs `demo` with `option`, a file on a disk of 256 KiB and what follows that; `None` if there can be no such disk. How it ended,
-/// and the last file.
+/// Runs `demo` with `option`, a file on a disk of 256 KiB and what follows that; `None` if there
+/// can be no such disk. How it ended, and the last file.
 pub(crate) fn demo_on_a_small_disk(name: &str, option: &str, more: &str) -> Option<(Ended, Vec<u8>)> {
     let (directory, copy) = scratch("copy");
     let disk = directory.path().join("disk");

@@ -335,7 +335,8 @@ fn a_path_that_cannot_be_a_sockets_ends_the_command_in_good_order() {
     });
 }
 
-/// Another user has made the directory of this one's sockets, and a socket that would lie: nobody asks it.
+/// Another user has made the directory of this one's sockets, and a socket that would lie: nobody
+/// asks it.
 #[test]
 fn a_directory_that_somebody_else_prepared_is_not_asked() {
     let (directory, _) = scratch("unused");

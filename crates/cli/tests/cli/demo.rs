@@ -94,7 +94,8 @@ fn the_demo_needs_no_rights() {
     let first = text.lines().next().expect("a line");
     assert!(first.contains("two ackline stacks over a device in memory"), "{text}");
     assert!(text.contains("Every byte arrived unharmed"), "{text}");
-    // A user without rights gets a TUN device in a user namespace, or the device in memory: never a failure.
+    // A user without rights gets a TUN device in a user namespace, or the device in memory: never a
+    // failure.
     match as_nobody(&["demo", "--json", "--size", "1M"]) {
         Some(ended) => {
             succeeded(&ended);
@@ -143,7 +144,8 @@ fn the_demo_uses_the_policies_that_are_named() {
     for pair in specs.chunks(2) {
         assert_eq!(report[&pair[0][2..]], pair[1]);
     }
-    // The shaper lets no more pass than it is told to; its burst is what an idle millisecond saves up.
+    // The shaper lets no more pass than it is told to; its burst is what an idle millisecond saves
+    // up.
     let gbit_s = report["upload"]["gbit_s"].as_f64().expect("a number");
     assert!(gbit_s < 0.21, "{report}");
 }

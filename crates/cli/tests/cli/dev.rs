@@ -15,8 +15,8 @@ use std::time::Duration;
 
 const LOCAL: &str = "10.9.0.2/24";
 
-/// An Ethernet of two hosts: this thread's namespace has `far0` with the addresses 10.9.0.1 and fd09::1, the one that
-/// the test is given has `near0`, which is up and has none.
+/// An Ethernet of two hosts: this thread's namespace has `far0` with the addresses 10.9.0.1 and
+/// fd09::1, the one that the test is given has `near0`, which is up and has none.
 pub(crate) fn with_ethernet(name: &str, body: impl FnOnce(&Namespace) + Send) {
     isolated(name, || {
         let near =

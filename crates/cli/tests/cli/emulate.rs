@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 /// What the program does: one request, and the whole answer.
 const CLIENT: &str = "exec 3<>/dev/tcp/$ACKLINE_BASE/$PORT; echo request >&3; cat <&3 | sha256sum";
 
-/// Runs the client behind a path, against a server of this machine that answers with `answer`. How long it took.
+/// Runs the client behind a path, against a server of this machine that answers with `answer`. How
+/// long it took.
 fn exchange(path: &[&str], answer: &'static [u8]) -> (Ended, Duration) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a listener");
     let port = listener.local_addr().expect("bound").port().to_string();
@@ -90,7 +91,8 @@ fn a_capture_has_each_packet_of_both_directions_once() {
         let captured = told["packets"].as_u64().expect("a number");
         assert!((arrived..2 * arrived).contains(&captured), "{told} {summary}");
         assert_eq!([&conn["directions"][0]["bytes"], &conn["directions"][1]["bytes"]], [8, 100_000]);
-        // The round trip of the handshake is that of the path, and the times are those of the clock.
+        // The round trip of the handshake is that of the path, and the times are those of the
+        // clock.
         assert!(conn["handshake"]["took_ns"].as_u64() >= Some(10_000_000), "{conn}");
         assert!(conn["start_ns"].as_u64() > Some(1_700_000_000_000_000_000), "{conn}");
         assert_eq!(names(directory.path()), ["path.pcapng", "summary"]);
@@ -182,11 +184,13 @@ pub(crate) fn resolver(address: Ipv4Addr) -> SocketAddr {
     std::thread::spawn(move || {
         let mut buf = [0; 512];
         while let Ok((len, from)) = socket.recv_from(&mut buf) {
-            // RFC 1035, section 4.1: a header of 12 octets; a question that ends with its type and class.
+            // RFC 1035, section 4.1: a header of 12 octets; a question that ends with its type and
+            // class.
             let end = 12 + buf[12..len].iter().position(|byte| *byte == 0).expect("a name") + 5;
             let is_a = buf[end - 4..end - 2] == [0, 1];
             let mut answer = buf[..end].to_vec();
-            // A response, recursion available; one question, an answer if it asks for an address, and nothing else.
+            // A response, recursion available; one question, an answer if it asks for an address,
+            // and nothing else.
             answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, u8::from(is_a), 0, 0, 0, 0]);
             if is_a {
                 answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
@@ -446,7 +450,8 @@ fn a_priority_is_told_and_one_without_rights_refused() {
     assert!(ended.stderr.contains("write nice:-20 to nice:19, or fifo:1 to fifo:99"), "{ended:?}");
 }
 
-/// A program's place, a host of the kernel and one of ackline on the left; the exit and a virtual host on the right.
+/// A program's place, a host of the kernel and one of ackline on the left; the exit and a virtual
+/// host on the right.
 const SCENARIO: &str = r#"
 duration = "1s"
 node = [

@@ -55,7 +55,8 @@ fn emulated(directory: &Path, file: &str, worlds: [&str; 2]) -> Vec<Value> {
     serde_json::from_slice(&std::fs::read(json).expect("results")).expect("JSON")
 }
 
-/// What an application of [`ALL_KINDS`] has done when it has done all: bytes received, and times measured. `None`: some.
+/// What an application of [`ALL_KINDS`] has done when it has done all: bytes received, and times
+/// measured. `None`: some.
 fn whole(name: &str) -> Option<(u64, usize)> {
     match name {
         "bulk" => Some((40_960, 2)),
@@ -174,7 +175,8 @@ fn what_only_one_world_has_is_refused_at_its_place() {
         let place = format!("{}: {key}: ", place(&content, value));
         assert!(complaint.contains(&place) && complaint.contains(right), "{place}\n{complaint}\n{content}");
     }
-    // What holds for all flows is for those of ackline, and the kernel's other end inherits nothing.
+    // What holds for all flows is for those of ackline, and the kernel's other end inherits
+    // nothing.
     for content in [
         with(kernel, "", "[conn]\nrto = \"dclor\"\n"),
         with(
@@ -363,7 +365,8 @@ fn a_signal_leaves_nothing_behind() {
 /// The status of a script that could not prepare what a test needs.
 const UNPREPARED: i32 = 99;
 
-/// Runs a scenario with `ackline` inside `unshare`, after `prepare` and behind `user`; `None` if the machine does not allow that.
+/// Runs a scenario with `ackline` inside `unshare`, after `prepare` and behind `user`; `None` if
+/// the machine does not allow that.
 fn emulated_as(unshare: &[&str], prepare: &str, user: &str, file: &str) -> Option<Ended> {
     let script =
         format!("{{ {prepare}; }} || exit {UNPREPARED}; exec setpriv {user} \"$program\" emulate \"$file\"");

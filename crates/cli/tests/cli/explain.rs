@@ -1,4 +1,5 @@
-//! `ackline explain`: captures of `sim` and traces from the command line, and what is said of files that are none.
+//! `ackline explain`: captures of `sim` and traces from the command line, and what is said of files
+//! that are none.
 
 use crate::common::{Running, ackline, run, scratch, text};
 use crate::net::*;

@@ -1,7 +1,8 @@
-//! `ackline explain` beside the sender of two kernels, against the counters of both: docs/explain.md states the bounds.
+//! `ackline explain` beside the sender of two kernels, against the counters of both:
+//! docs/explain.md states the bounds.
 //!
-//! Each kernel is a network namespace with a TUN device. Between the devices is a path that loses packets or stands still by count, and
-//! writes a capture of what passes at the sender's end.
+//! Each kernel is a network namespace with a TUN device. Between the devices is a path that loses
+//! packets or stands still by count, and writes a capture of what passes at the sender's end.
 
 use crate::common::{run, scratch, text};
 use crate::net::accept;
@@ -29,7 +30,8 @@ const FAR: Ipv4Addr = Ipv4Addr::new(10, 80, 0, 2);
 const PORT: u16 = 5001;
 /// Of the path, each way.
 const DELAY: Duration = Duration::from_millis(2);
-/// Causes are told from times: if packets passed later than this after they fell due, the machine was too busy to judge them.
+/// Causes are told from times: if packets passed later than this after they fell due, the machine
+/// was too busy to judge them.
 const LATE: Duration = Duration::from_millis(50);
 /// Transfers until one was not late.
 const ATTEMPTS: u32 = 5;
@@ -79,7 +81,8 @@ impl Packet {
     }
 }
 
-/// A pcap file with nanoseconds (magic number 0xa1b23c4d) of raw IP packets (link type 101): draft-ietf-opsawg-pcap.
+/// A pcap file with nanoseconds (magic number 0xa1b23c4d) of raw IP packets (link type 101):
+/// draft-ietf-opsawg-pcap.
 struct Capture(BufWriter<File>);
 
 impl Capture {
@@ -365,7 +368,8 @@ fn agrees_with_sender(outcome: &Outcome) {
     agrees(outcome, outcome.told("spurious"), outcome.receiver("TCPDSACKOldSent"));
 }
 
-/// The first window is lost with its probe, so that the timer fires; then each sixtieth packet, retransmissions among them.
+/// The first window is lost with its probe, so that the timer fires; then each sixtieth packet,
+/// retransmissions among them.
 #[test]
 fn losses_are_those_that_the_kernels_count() {
     let fate = Fate { first: 11, each: 60, ..Fate::default() };

@@ -1,4 +1,5 @@
-//! `--socket`: the stack on the Ethernet behind a Unix socket, at whose other end is a stack of the test's own.
+//! `--socket`: the stack on the Ethernet behind a Unix socket, at whose other end is a stack of the
+//! test's own.
 
 use crate::common::{Running, ackline, noise, run, scratch, text};
 use crate::usage::refused;

@@ -1,5 +1,6 @@
-//! The `ackline` binary from outside. Tests of `send`, `recv` and `demo` against the kernel's TCP make network
-//! namespaces of their own; if those may not be made, each says `SKIPPED` with its name.
+//! The `ackline` binary from outside. Tests of `send`, `recv` and `demo` against the kernel's TCP
+//! make network namespaces of their own; if those may not be made, each says `SKIPPED` with its
+//! name.
 
 mod bench;
 mod capture;

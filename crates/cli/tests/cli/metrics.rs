@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 const PAGE: &str = include_str!("../../../../docs/metrics.md");
 
-/// A sender whose packets are dropped, and whose link then stands still for longer than a retransmission timeout.
+/// A sender whose packets are dropped, and whose link then stands still for longer than a
+/// retransmission timeout.
 const STALL: &str = r#"
 duration = "6s"
 [[node]]

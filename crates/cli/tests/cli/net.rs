@@ -15,7 +15,8 @@ pub(crate) const KERNEL: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 pub(crate) const STACK: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 pub(crate) const PORT: u16 = 5001;
 
-/// Runs a test inside a network namespace of its own; it is skipped if that or a TUN device cannot be had.
+/// Runs a test inside a network namespace of its own; it is skipped if that or a TUN device cannot
+/// be had.
 pub(crate) fn with_tun(name: &str, body: impl FnOnce() + Send) {
     isolated(name, || {
         drop(Tun::create(&TunConfig::new().name("probe"))?);
@@ -66,7 +67,8 @@ pub(crate) fn reset(stream: TcpStream) {
     set_socket_linger(&stream, Some(Duration::ZERO)).expect("an option");
 }
 
-/// A kernel socket that `ackline send` can reach once its interface exists: it listens on every address.
+/// A kernel socket that `ackline send` can reach once its interface exists: it listens on every
+/// address.
 pub(crate) fn kernel_listener() -> (TcpListener, String) {
     let listener =
         TcpListener::bind(("::", 0)).or_else(|_| TcpListener::bind(("0.0.0.0", 0))).expect("a listener");

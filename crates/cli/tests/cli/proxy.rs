@@ -40,7 +40,8 @@ fn http_at(at: IpAddr, body: &'static str) -> u16 {
     })
 }
 
-/// A SOCKS5 server (RFC 1928) that connects to the same port of the loopback, whatever the host, and tells that.
+/// A SOCKS5 server (RFC 1928) that connects to the same port of the loopback, whatever the host,
+/// and tells that.
 pub(crate) fn socks() -> (u16, mpsc::Receiver<String>) {
     let (tell, told) = mpsc::channel();
     let port = serve(move |mut stream| {
@@ -132,7 +133,8 @@ fn a_program_reaches_a_server_through_socks_and_by_its_name() {
              [[rule]]\nto = '127.0.0.1'\nport = {}\naction = 'direct'\n[[rule]]\ndomain = 'refused.test'\naction = 'refuse'\n",
             resolver.port()
         );
-        // A rule for all ports of the resolver's host would have a say in all ways, and names would be the client's alone.
+        // A rule for all ports of the resolver's host would have a say in all ways, and names would
+        // be the client's alone.
         std::fs::write(&rules, file).expect("ours");
         let proxy = ["proxy", "-q", "--config", text(&rules), "--", "sh", "-c"];
         let ended = run(&[&proxy[..], &[&curl("server.test")]].concat());
@@ -145,8 +147,8 @@ fn a_program_reaches_a_server_through_socks_and_by_its_name() {
     });
 }
 
-/// `openssl s_server` on a port of the loopback, which answers with a page about itself. It trusts nobody, and is trusted by whoever has
-/// `cert.pem`, for the name server.test.
+/// `openssl s_server` on a port of the loopback, which answers with a page about itself. It trusts
+/// nobody, and is trusted by whoever has `cert.pem`, for the name server.test.
 struct SecureServer {
     child: Child,
     port: u16,
@@ -181,8 +183,9 @@ impl Drop for SecureServer {
     }
 }
 
-/// Runs a shell's script as an ordinary user who may open `/dev/net/tun`: one in a mount namespace, so that the machine's keeps its
-/// mode. `$program` is `ackline`. `None`, after a line about it, if the test has no rights to give up.
+/// Runs a shell's script as an ordinary user who may open `/dev/net/tun`: one in a mount namespace,
+/// so that the machine's keeps its mode. `$program` is `ackline`. `None`, after a line about it, if
+/// the test has no rights to give up.
 pub(crate) fn as_ordinary_user(test: &str, script: &str, args: &[&str]) -> Option<Ended> {
     let Some(nobody) = Nobody::new() else {
         skip(test, &"no rights to give up");
@@ -362,7 +365,8 @@ fn this_machines_addresses_are_closed_as_its_loopback_is_in_whatever_form() {
         // curl's status 7: it could not connect.
         assert_eq!(proxy(&[]), ("7\n7\n7\n7\n7\n".to_owned(), 6.into()));
         assert_eq!(socket.recv(&mut [0; 9]).expect_err("nothing").kind(), io::ErrorKind::WouldBlock);
-        // Of what a translator or tunnel leads to there is nothing here, and metadata are always closed.
+        // Of what a translator or tunnel leads to there is nothing here, and metadata are always
+        // closed.
         let (said, not_carried) = proxy(&["--loopback"]);
         assert!(said.starts_with("mine\n0\nmine\n0\n7\n7\n7\n") && not_carried == 1, "{said}");
         assert_eq!(socket.recv(&mut [0; 9]).expect("a datagram"), 9);
@@ -420,7 +424,8 @@ fn a_route_that_leads_back_to_the_proxy_is_refused_or_told_and_nothing_circles()
     });
 }
 
-/// What a program says that tries to enter the namespace of this thread, to mount, and to get rights.
+/// What a program says that tries to enter the namespace of this thread, to mount, and to get
+/// rights.
 fn escapes(command: &[&str]) -> String {
     let thread = rustix::thread::gettid().as_raw_nonzero();
     let script = format!(

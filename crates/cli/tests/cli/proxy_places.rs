@@ -1,4 +1,5 @@
-//! Where the clients of `ackline proxy` may be: behind a descriptor, in a namespace that others have made, on the Ethernet of a socket.
+//! Where the clients of `ackline proxy` may be: behind a descriptor, in a namespace that others
+//! have made, on the Ethernet of a socket.
 
 use crate::common::{Ended, Running, ackline, scratch, text, until};
 use crate::emulate::resolver;
@@ -30,7 +31,8 @@ fn proxy_with(descriptor: impl Into<OwnedFd>, args: &[&str]) -> Running {
     Running::start(command.stdin(Stdio::from(descriptor.into())))
 }
 
-/// What the server at `FAR` says to the kernel's TCP of this thread's namespace, once a proxy carries that there.
+/// What the server at `FAR` says to the kernel's TCP of this thread's namespace, once a proxy
+/// carries that there.
 fn page(port: u16) -> String {
     until("a page", || {
         // A SYN that has left another way is not waited for.
@@ -207,7 +209,8 @@ fn the_proxy_is_the_way_out_of_a_namespace_that_others_have_made() {
             place.run(|| Netlink::open().and_then(|mut netlink| netlink.interfaces()).expect("a list"));
         let names: Vec<_> = interfaces.iter().map(|interface| interface.name.as_str()).collect();
         assert!(!names.contains(&"ackline0"), "{names:?}");
-        // A way out that is there already is nobody's to take away; but a part of the world may go another way.
+        // A way out that is there already is nobody's to take away; but a part of the world may go
+        // another way.
         let config = TunConfig::new().name("other").route("0.0.0.0/0".parse().expect("a network"));
         let _other = place.run(|| Tun::create(&config).expect("a device"));
         let complaint = refused(&proxy, 3);

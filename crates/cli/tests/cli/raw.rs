@@ -12,8 +12,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The Ethernet of two hosts on which the near one has the addresses 10.9.0.2 and fd09::2, unless `name` is skipped because its kernel
-/// has no tables with an owner.
+/// The Ethernet of two hosts on which the near one has the addresses 10.9.0.2 and fd09::2, unless
+/// `name` is skipped because its kernel has no tables with an owner.
 fn with_hosts(name: &str, body: impl FnOnce(&Namespace) + Send) {
     with_ethernet(name, |near| {
         for address in ["10.9.0.2/24", "fd09::2/64"] {

@@ -118,7 +118,8 @@ fn a_server_that_lacks_descriptors_tells() {
                 child.signal(Signal::TERM);
             }
             let ended = child.end();
-            // A signal stops it, perhaps before it waits for one; it may also end for lack of the descriptor that comes next.
+            // A signal stops it, perhaps before it waits for one; it may also end for lack of the
+            // descriptor that comes next.
             if !(there && matches!(ended.status, Some(143) | None)) {
                 is_clear(&ended, &format!("{limit} descriptors"));
             }
@@ -132,7 +133,8 @@ fn a_killed_receiver_leaves_nothing() {
     with_tun("resources::a_killed_receiver_leaves_nothing", || {
         let (directory, path) = scratch("copy");
         for args in [&["-q", "-O", text(&path)][..], &["-q", "--keep", "-O", text(directory.path())]] {
-            // As an earlier one leaves it on a file system where files have names from the beginning.
+            // As an earlier one leaves it on a file system where files have names from the
+            // beginning.
             std::fs::write(directory.path().join(".ackline.1-0.partial"), "part").expect("written");
             let child = receiver(args);
             let mut stream = connect();

@@ -391,7 +391,8 @@ fn an_answer_that_is_cut_short_is_told_and_what_came_of_it_is_kept() {
     });
 }
 
-/// Its own end is acknowledged, its data is not: the peer closes its side first, reads little and closes.
+/// Its own end is acknowledged, its data is not: the peer closes its side first, reads little and
+/// closes.
 #[test]
 fn a_peer_that_closes_without_reading_everything_is_a_failure() {
     with_tun("send::a_peer_that_closes_without_reading_everything_is_a_failure", || {

@@ -66,7 +66,8 @@ fn the_same_file_and_seed_give_the_same_bytes_with_any_number_of_threads() {
             .iter()
             .filter_map(|flow| flow["goodput_bps"].as_f64())
             .sum();
-        // A hole that is filled within the window lets the reader have what came before it began, too.
+        // A hole that is filled within the window lets the reader have what came before it began,
+        // too.
         assert!((3.0e6..4.4e6).contains(&goodput), "of 4 Mbit/s: {goodput}");
     }
     assert_eq!((&summary["event"], &summary["ok"]), (&"summary".into(), &true.into()));
@@ -224,7 +225,8 @@ fn every_example_can_be_run_from_standard_input() {
         assert!(!title.trim().is_empty(), "{line}");
         let scenario = example(name);
         assert!(scenario.starts_with("# "), "it says what it shows: {name}");
-        // It is read and every point of it is built; a value that cannot be is found after all others.
+        // It is read and every point of it is built; a value that cannot be is found after all
+        // others.
         let mut running = Running::start(
             ackline(&["sim", "-", "--set", "duration=never"]).stdin(std::process::Stdio::piped()),
         );

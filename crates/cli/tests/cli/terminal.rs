@@ -1,5 +1,5 @@
-//! What files and peers say cannot command the user's terminal: it is fed to each command that reads some, and no control character
-//! comes out.
+//! What files and peers say cannot command the user's terminal: it is fed to each command that
+//! reads some, and no control character comes out.
 
 use crate::common::{Ended, Running, ackline, run, scratch, text};
 use crate::net::{KERNEL, kernel_listener, succeeded, with_tun};
@@ -10,8 +10,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-/// Writes the clipboard (OSC 52), turns red (CSI in one character), goes back to the start of the line, erases, and turns the reading
-/// direction.
+/// Writes the clipboard (OSC 52), turns red (CSI in one character), goes back to the start of the
+/// line, erases, and turns the reading direction.
 const EVIL: &str = "a\u{1b}]52;c;ZXZpbA==\u{7}\u{9b}31m\r\u{7f}\u{202e}b";
 
 /// Asserts that the command said something of [`EVIL`], and nothing of it to the terminal.

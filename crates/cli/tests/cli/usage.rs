@@ -1,4 +1,5 @@
-//! What needs no device: help, lists, completions, and wrong input, which is answered by one line and a status.
+//! What needs no device: help, lists, completions, and wrong input, which is answered by one line
+//! and a status.
 
 use crate::common::{Running, ackline, run, scratch, text};
 use serde_json::Value;

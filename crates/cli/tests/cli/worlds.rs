@@ -1,4 +1,5 @@
-//! One text of options makes the same host everywhere: in a scenario, over a device in memory, and over TUN against the kernel.
+//! One text of options makes the same host everywhere: in a scenario, over a device in memory, and
+//! over TUN against the kernel.
 
 use ackline::Registry;
 use ackline::core::config::options::{CONN, HOST};
@@ -155,7 +156,8 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
 
-/// What is the same at both ends of all worlds. `name` is the test's, which is skipped for the kernel's part alone.
+/// What is the same at both ends of all worlds. `name` is the test's, which is skipped for the
+/// kernel's part alone.
 fn everywhere(name: &str, spec: &str) -> Seen {
     let [opener, acceptor] = <[Seen; 2]>::try_from(simulated(spec)).expect("two hosts");
     assert_eq!(opener, acceptor);

@@ -180,7 +180,8 @@ fn words(error: impl Into<io::Error>) -> String {
 pub(super) struct Kernel {
     /// Instead of that of the flow.
     cc: Option<KernelSetting>,
-    /// The namespace has a size of send buffers: the kernel counts the memory of segments, so a flow's number may not fit it.
+    /// The namespace has a size of send buffers: the kernel counts the memory of segments, so a
+    /// flow's number may not fit it.
     tcp_wmem: bool,
     /// The same of receive buffers.
     tcp_rmem: bool,
@@ -220,7 +221,8 @@ impl Kernel {
         self.cc.as_ref().map_or_else(|| cc_name(conn), |cc| cc.value.clone())
     }
 
-    /// Fails if the kernel lacks the congestion control of an end that sends, or does not take its MSS.
+    /// Fails if the kernel lacks the congestion control of an end that sends, or does not take its
+    /// MSS.
     fn check(&self, host: &str, end: &OutsideEnd) -> Result<(), StageError> {
         let socket = TcpSocket::new_v4().map_err(failed("open a socket"))?;
         if let Some(mss) = end.conn.mss {

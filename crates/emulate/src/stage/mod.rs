@@ -1,4 +1,5 @@
-//! Scenarios in real time: the network is the simulator's, its clock is the machine's, and hosts are where the scenario says.
+//! Scenarios in real time: the network is the simulator's, its clock is the machine's, and hosts
+//! are where the scenario says.
 //!
 //! ```text
 //!   world = "kernel"                  world = "live"                world = "virtual"
@@ -39,7 +40,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 pub struct RealTime {
     /// How departures are waited for.
     pub pacing: Pacing,
-    /// How super-packets pass. Unless it is off, hosts of the kernel have offload; live hosts have it if they pass whole.
+    /// How super-packets pass. Unless it is off, hosts of the kernel have offload; live hosts have
+    /// it if they pass whole.
     pub offload: Offload,
     /// The priority of the thread that emulates; `None`: the usual one.
     pub priority: Option<Priority>,
@@ -127,7 +129,8 @@ impl Host {
     }
 }
 
-/// The hosts of a scenario that are outside its simulation, and their applications. They are gone when this is dropped.
+/// The hosts of a scenario that are outside its simulation, and their applications. They are gone
+/// when this is dropped.
 #[derive(Debug, Default)]
 pub struct Hosts {
     hosts: Vec<Host>,
@@ -138,7 +141,8 @@ pub struct Hosts {
 pub type Devices = Vec<(NodeId, Box<dyn Device>)>;
 
 impl Hosts {
-    /// Makes them, and what listens on them; `runtime` drives stacks and devices. Connections of `ends` are sampled every `interval`.
+    /// Makes them, and what listens on them; `runtime` drives stacks and devices. Connections of
+    /// `ends` are sampled every `interval`.
     ///
     /// # Errors
     /// If a host cannot be made.

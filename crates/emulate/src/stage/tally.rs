@@ -9,7 +9,8 @@ use ackline_tcp_core::Duration;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Samples of one connection; every second one is dropped at this number, and only every second one taken from then on.
+/// Samples of one connection; every second one is dropped at this number, and only every second one
+/// taken from then on.
 const MAX_SAMPLES: usize = 20_000;
 /// Connections whose samples are kept.
 const MAX_CONNECTIONS: usize = 1_000;

@@ -1,7 +1,8 @@
 //! Reads captures as a stream: pcap and pcapng, in either byte order, of any resolution of time.
 //!
-//! Memory is bounded by the largest packet that the format allows, whatever a file says of itself. A file that ends in the middle of a
-//! packet, as one does while it is written, is read up to there.
+//! Memory is bounded by the largest packet that the format allows, whatever a file says of itself.
+//! A file that ends in the middle of a packet, as one does while it is written, is read up to
+//! there.
 
 mod pcap;
 mod pcapng;

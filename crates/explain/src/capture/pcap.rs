@@ -1,4 +1,5 @@
-//! The format pcap (draft-ietf-opsawg-pcap): a header of the file, then a header of 16 bytes before each packet.
+//! The format pcap (draft-ietf-opsawg-pcap): a header of the file, then a header of 16 bytes before
+//! each packet.
 
 use super::{Frame, Order, ReadError, Source};
 use std::io::Read;

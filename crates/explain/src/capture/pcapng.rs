@@ -1,4 +1,5 @@
-//! The format pcapng (draft-ietf-opsawg-pcapng): blocks, whose types say what they are. Those without a packet are skipped, but for what they say of time.
+//! The format pcapng (draft-ietf-opsawg-pcapng): blocks, whose types say what they are. Those
+//! without a packet are skipped, but for what they say of time.
 
 use super::{Frame, Order, ReadError, Source};
 use std::io::Read;

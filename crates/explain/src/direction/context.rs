@@ -21,7 +21,8 @@ impl Context {
 
     /// Octets of a full segment: what the handshake agreed on, or the largest that passed.
     pub(super) fn segment_size(&self, largest: u32) -> u64 {
-        // Less than agreed on, but not by much: the path's MTU. Much less: no full segment has passed.
+        // Less than agreed on, but not by much: the path's MTU. Much less: no full segment has
+        // passed.
         let size = match self.agreed_mss {
             Some(agreed) if largest * 2 > agreed => agreed.min(largest),
             Some(agreed) => agreed,

@@ -61,7 +61,8 @@ impl Episodes {
         self.open.as_ref()
     }
 
-    /// Something was sent again, before `snd_nxt`; the cumulative ACK advanced last at `progress_ns`. True if an episode begins.
+    /// Something was sent again, before `snd_nxt`; the cumulative ACK advanced last at
+    /// `progress_ns`. True if an episode begins.
     pub(super) fn again(&mut self, it: &Retransmission, snd_nxt: u64, progress_ns: u64) -> bool {
         let begins = self.open.is_none();
         let number = self.begun;
@@ -139,8 +140,8 @@ impl Episodes {
         }
     }
 
-    /// What lies from `start` to `end` was sent again needlessly: how many retransmissions that makes known, or `None` if none there
-    /// is remembered.
+    /// What lies from `start` to `end` was sent again needlessly: how many retransmissions that
+    /// makes known, or `None` if none there is remembered.
     pub(super) fn needless(&mut self, start: u64, end: u64) -> Option<u64> {
         let mut found = None;
         for again in self.recent.iter_mut().rev().filter(|again| again.start < end && start < again.end) {
@@ -155,7 +156,8 @@ impl Episodes {
         found
     }
 
-    /// What was sent again at `since_ns` and later was needless: how many retransmissions that makes known.
+    /// What was sent again at `since_ns` and later was needless: how many retransmissions that
+    /// makes known.
     pub(super) fn needless_since(&mut self, since_ns: u64) -> u64 {
         let recent = self.recent.iter_mut().rev().take_while(|again| again.at_ns >= since_ns);
         let mut news = 0;

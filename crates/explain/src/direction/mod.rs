@@ -1,6 +1,7 @@
 //! The data of one end: what passed, what came back for it, and what its sender waited for.
 //!
-//! A [`Flow`] infers it from packets; a [`Sender`] and what it has [`Received`] are what a trace states.
+//! A [`Flow`] infers it from packets; a [`Sender`] and what it has [`Received`] are what a trace
+//! states.
 
 mod context;
 mod episodes;

@@ -1,5 +1,5 @@
-//! What has passed and is not acknowledged, in the order of sequence numbers. The number of records is bounded: beyond it, neighbours
-//! that share a fate become one.
+//! What has passed and is not acknowledged, in the order of sequence numbers. The number of records
+//! is bounded: beyond it, neighbours that share a fate become one.
 
 use std::collections::VecDeque;
 
@@ -105,7 +105,8 @@ impl Outstanding {
         self.sacked += marked;
     }
 
-    /// Notes that something behind `before` has arrived, and what is between `ack` and there has not.
+    /// Notes that something behind `before` has arrived, and what is between `ack` and there has
+    /// not.
     pub(super) fn overtake(&mut self, ack: u64, before: u64, at_ns: u64) {
         // Those in front were overtaken earlier, so the walk ends where the last one did.
         let until = self.records.partition_point(|record| record.start < before);

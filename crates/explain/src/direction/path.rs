@@ -1,8 +1,10 @@
-//! Changes of the path: its round trips move, stay there, and the sender's own queue does not explain it.
+//! Changes of the path: its round trips move, stay there, and the sender's own queue does not
+//! explain it.
 //!
-//! A path that has delivered at a rate takes no longer than flight over rate for any other flight (Little's law), or than its shortest
-//! round trip. What is longer by a third and 5 ms is not the sender's own queue. What is shorter by a quarter and 5 ms may be, if a
-//! queue stood in the shortest round trip so far; but then the rate stays as it was.
+//! A path that has delivered at a rate takes no longer than flight over rate for any other flight
+//! (Little's law), or than its shortest round trip. What is longer by a third and 5 ms is not the
+//! sender's own queue. What is shorter by a quarter and 5 ms may be, if a queue stood in the
+//! shortest round trip so far; but then the rate stays as it was.
 
 use crate::story::PathChange;
 
@@ -70,7 +72,8 @@ impl Path {
         }
     }
 
-    /// It may be that a queue stood in every round trip: even when the least was in flight, that was what the path takes at its best rate.
+    /// It may be that a queue stood in every round trip: even when the least was in flight, that
+    /// was what the path takes at its best rate.
     fn may_have_queued(&self) -> bool {
         self.flight as f64 >= self.shortest_ns as f64 * self.rate * 0.75
     }
@@ -119,7 +122,8 @@ pub(super) struct Trouble {
 #[derive(Debug, Default)]
 pub(super) struct PathWatch {
     known: Option<Path>,
-    /// The path that is known, as it was lately. A move in small steps must not become known on its way.
+    /// The path that is known, as it was lately. A move in small steps must not become known on its
+    /// way.
     lately: Option<Path>,
     candidate: Option<Candidate>,
     /// Up to the last round trip of the path that is known.
@@ -136,7 +140,8 @@ impl PathWatch {
         self.clean_from_ns = at;
     }
 
-    /// A round trip ended of data that was sent with so much in flight, in segments of so many octets; `trouble` is all there was.
+    /// A round trip ended of data that was sent with so much in flight, in segments of so many
+    /// octets; `trouble` is all there was.
     pub(super) fn measured(&mut self, at: u64, rtt: u64, flight: u64, segment: u64, trouble: Trouble) {
         let sent_ns = at.saturating_sub(rtt);
         if rtt == 0 || flight < segment * SEGMENTS || sent_ns < self.clean_from_ns {

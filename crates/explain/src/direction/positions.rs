@@ -22,7 +22,8 @@ impl Positions {
         }
     }
 
-    /// The position of `seq`, which is less than 2 GiB from the position `near`. The first that is seen is at [`ORIGIN`].
+    /// The position of `seq`, which is less than 2 GiB from the position `near`. The first that is
+    /// seen is at [`ORIGIN`].
     pub(super) fn of(&mut self, seq: u32, near: u64) -> u64 {
         self.begin(seq);
         let here = self.base.unwrap_or_default().wrapping_add(near as u32);

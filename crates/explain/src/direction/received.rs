@@ -1,4 +1,5 @@
-//! The data of a peer, as the trace of the stack that received it has it. What limited the peer is not in there.
+//! The data of a peer, as the trace of the stack that received it has it. What limited the peer is
+//! not in there.
 
 use super::positions::{ORIGIN, Positions};
 use super::segment_size::SegmentSize;

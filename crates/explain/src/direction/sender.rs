@@ -1,7 +1,9 @@
-//! The data of the stack that wrote a trace: what it sent, what was acknowledged, and what it waited for by its own account.
+//! The data of the stack that wrote a trace: what it sent, what was acknowledged, and what it
+//! waited for by its own account.
 //!
-//! Between two events the cause of a wait follows from what the stack has stated: the phase of loss handling, the congestion window and
-//! what is in flight, the peer's window, the pacing rate. It is what the stack's own gate asks before it sends.
+//! Between two events the cause of a wait follows from what the stack has stated: the phase of loss
+//! handling, the congestion window and what is in flight, the peer's window, the pacing rate. It is
+//! what the stack's own gate asks before it sends.
 
 use super::episodes::Retransmission;
 use super::segment_size::SegmentSize;
@@ -38,8 +40,8 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// For the data from one end of a connection that begins at `start_ns`: at most `records` of what is in flight, and `drawn` entries of
-    /// what is drawn.
+    /// For the data from one end of a connection that begins at `start_ns`: at most `records` of
+    /// what is in flight, and `drawn` entries of what is drawn.
     pub(crate) fn new(from: SocketAddr, start_ns: u64, records: usize, drawn: usize) -> Self {
         Self {
             tally: Tally::new(from, start_ns, records, drawn, SlowStartWatch::stated()),
@@ -152,7 +154,8 @@ impl Sender {
         }
         self.wait(at, None);
         self.heard_ns = at;
-        // What the stack concludes from it follows; if its pipe is the same as before, it says nothing.
+        // What the stack concludes from it follows; if its pipe is the same as before, it says
+        // nothing.
         self.sent_since = 0;
         self.tally.proves(ack);
         if ack == self.tally.snd_una {
@@ -296,7 +299,8 @@ impl Sender {
         }
     }
 
-    /// The time since the last event went for `cause`; if that is not known, for what the stack's state tells.
+    /// The time since the last event went for `cause`; if that is not known, for what the stack's
+    /// state tells.
     fn wait(&mut self, at: u64, cause: Option<Cause>) {
         if self.tally.first_ns.is_none() || self.tally.fin_acked {
             return;

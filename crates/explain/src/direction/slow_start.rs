@@ -1,4 +1,5 @@
-//! Slow start: rounds, in which the flight grows by half at least (RFC 5681, section 3.1, with delayed ACKs), until it no longer does.
+//! Slow start: rounds, in which the flight grows by half at least (RFC 5681, section 3.1, with
+//! delayed ACKs), until it no longer does.
 
 use crate::story::{SlowStart, SlowStartEnd};
 

@@ -51,8 +51,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// For the data from one end of a connection that begins at `start_ns`: at most `records` of what is in flight, and `drawn` entries of
-    /// what is drawn.
+    /// For the data from one end of a connection that begins at `start_ns`: at most `records` of
+    /// what is in flight, and `drawn` entries of what is drawn.
     pub(super) fn new(
         from: SocketAddr,
         start_ns: u64,
@@ -118,7 +118,8 @@ impl Tally {
         self.ledger.begin(at);
     }
 
-    /// Octets that are outstanding from now on, with so many in flight; they have passed so many times.
+    /// Octets that are outstanding from now on, with so many in flight; they have passed so many
+    /// times.
     pub(super) fn record(&mut self, start: u64, end: u64, at: u64, times: u32, flight: u64) {
         self.outstanding.push(Record {
             start,
@@ -184,7 +185,8 @@ impl Tally {
         }
     }
 
-    /// A FIN takes a sequence number (RFC 9293, section 3.4). If the last octet of all is one that an ACK alone proves, it is the FIN.
+    /// A FIN takes a sequence number (RFC 9293, section 3.4). If the last octet of all is one that
+    /// an ACK alone proves, it is the FIN.
     pub(super) fn find_fin(&mut self) {
         let (from, end) = self.proven;
         if self.fin.is_none() && end == self.snd_nxt && end - from == 1 {
@@ -229,8 +231,8 @@ impl Tally {
         self.progress_ns = at;
     }
 
-    /// What is told of it, but for what packets or statements alone show; `start_ns` is the connection's begin, `segment` the octets of a
-    /// full segment.
+    /// What is told of it, but for what packets or statements alone show; `start_ns` is the
+    /// connection's begin, `segment` the octets of a full segment.
     pub(super) fn finish(self, start_ns: u64, segment: u64) -> Direction {
         let fin = u64::from(self.fin.is_some());
         let (episodes, episodes_left_out) = self.episodes.finish(start_ns, self.last_ns);

@@ -33,7 +33,8 @@ impl Ledger {
         self.last
     }
 
-    /// What is not written yet goes to `cause`, up to `until_ns`. Waits of at least `stall_ns` are stalls.
+    /// What is not written yet goes to `cause`, up to `until_ns`. Waits of at least `stall_ns` are
+    /// stalls.
     pub(super) fn write(&mut self, cause: Cause, until_ns: u64, stall_ns: u64) {
         let Some(from) = self.until.filter(|from| *from < until_ns) else { return };
         let length = until_ns - from;
@@ -69,7 +70,8 @@ impl Ledger {
         }
     }
 
-    /// Joins intervals shorter than the grain with the one before, and makes the grain so large that half of the places become free.
+    /// Joins intervals shorter than the grain with the one before, and makes the grain so large
+    /// that half of the places become free.
     fn coarsen(&mut self) {
         let (Some(first), Some(last)) = (self.intervals.first(), self.intervals.last()) else { return };
         let finest = ((last.1.saturating_sub(first.0)) / LIMIT as u64 / 64).max(1);

@@ -1,5 +1,5 @@
-//! The sender's view of ACKs. One that passes the capture has no effect there before it has reached the sender, and what it lets go has
-//! come back: each waits for that time.
+//! The sender's view of ACKs. One that passes the capture has no effect there before it has reached
+//! the sender, and what it lets go has come back: each waits for that time.
 
 use std::collections::VecDeque;
 
@@ -125,8 +125,8 @@ impl SenderView {
         self.drained_ns
     }
 
-    /// If data up to `end` did not fit the receiver's window when the last data left: when the window was raised last, and whether it
-    /// was zero meanwhile.
+    /// If data up to `end` did not fit the receiver's window when the last data left: when the
+    /// window was raised last, and whether it was zero meanwhile.
     pub(super) fn held_back(&self, end: u64) -> Option<(u64, bool)> {
         self.edge_at_send.filter(|edge| *edge < end).map(|_| (self.raised_ns, self.zero))
     }

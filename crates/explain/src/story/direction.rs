@@ -42,10 +42,12 @@ pub struct Direction {
     pub episodes_left_out: u64,
     /// Round trips from the capture to the receiver and back.
     pub rtt: Option<Rtt>,
-    /// Round trips from the capture to the sender and back, queues of the sender and of the path before the capture included; `None` if
-    /// the capture is at the sender, or timestamps are missing.
+    /// Round trips from the capture to the sender and back, queues of the sender and of the path
+    /// before the capture included; `None` if the capture is at the sender, or timestamps are
+    /// missing.
     pub rtt_before: Option<Rtt>,
-    /// Changes of the path, in the order of time: round trips behind the capture that moved, and stayed there.
+    /// Changes of the path, in the order of time: round trips behind the capture that moved, and
+    /// stayed there.
     pub path_changes: Vec<PathChange>,
     /// Changes beyond those listed.
     pub path_changes_left_out: u64,
@@ -71,8 +73,8 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Data of which nothing is told but when it was sent: between `first_ns`, if any was, and `last_ns`. The connection began at
-    /// `start_ns`.
+    /// Data of which nothing is told but when it was sent: between `first_ns`, if any was, and
+    /// `last_ns`. The connection began at `start_ns`.
     pub(crate) fn between(from: SocketAddr, start_ns: u64, first_ns: Option<u64>, last_ns: u64) -> Self {
         let first_ns = first_ns.unwrap_or(start_ns);
         Self {
@@ -159,8 +161,9 @@ pub struct Rtt {
     pub own_queue_ns: Option<u64>,
 }
 
-/// A change of the path: round trips moved by more than the sender's own queue can explain, and stayed there. The path became longer or
-/// shorter, or slower or faster; or the queue of others did.
+/// A change of the path: round trips moved by more than the sender's own queue can explain, and
+/// stayed there. The path became longer or shorter, or slower or faster; or the queue of others
+/// did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PathChange {
     /// When the first packet was sent that tells.
@@ -184,12 +187,14 @@ pub struct Acks {
     pub duplicates: u64,
     /// Segments per ACK that acknowledged something new.
     pub segments_per_ack: f64,
-    /// ACKs that came in clumps: in less than a tenth of the time in which what they acknowledge was sent.
+    /// ACKs that came in clumps: in less than a tenth of the time in which what they acknowledge
+    /// was sent.
     pub compressed: u64,
 }
 
 impl Acks {
-    /// The same with the mean of segments per ACK: `bytes` were acknowledged, in segments of so many octets.
+    /// The same with the mean of segments per ACK: `bytes` were acknowledged, in segments of so
+    /// many octets.
     pub(crate) fn over(self, bytes: u64, segment: u64) -> Self {
         let segments = bytes as f64 / segment as f64;
         let segments_per_ack = if self.advancing > 0 { segments / self.advancing as f64 } else { 0.0 };

@@ -31,7 +31,8 @@ pub struct Story {
     pub skipped: Skipped,
     /// Packets that the capture says it has missed.
     pub missed: u64,
-    /// How often the clock of the capture stepped back, by a millisecond or more, and the longest of these steps.
+    /// How often the clock of the capture stepped back, by a millisecond or more, and the longest
+    /// of these steps.
     pub steps_back: u64,
     /// See `steps_back`.
     pub longest_step_back_ns: u64,
@@ -41,7 +42,8 @@ pub struct Story {
     pub connections_seen: u64,
     /// Stories that were dropped because there were too many: those that had lost and waited least.
     pub left_out: u64,
-    /// Connections whose story ends early, because too many were open at once: those silent for the longest time.
+    /// Connections whose story ends early, because too many were open at once: those silent for the
+    /// longest time.
     pub evicted: u64,
     /// What was read of traces.
     pub traces: Traces,
@@ -87,7 +89,8 @@ pub struct Connection {
     pub client: SocketAddr,
     /// Who accepted it.
     pub server: SocketAddr,
-    /// When it began: nanoseconds since 1970, since the start of a simulation, or since the begin of a trace.
+    /// When it began: nanoseconds since 1970, since the start of a simulation, or since the begin
+    /// of a trace.
     pub start_ns: u64,
     /// From its first packet to its last.
     pub duration_ns: u64,

@@ -14,7 +14,8 @@ pub enum Cause {
     ZeroWindow,
     /// The congestion window was full: each packet follows an ACK.
     CongestionWindow,
-    /// The same, and no ACK came for two round trips or more: the path stood still, or the receiver did.
+    /// The same, and no ACK came for two round trips or more: the path stood still, or the receiver
+    /// did.
     Silence,
     /// The sender spaced its packets.
     Pacing,

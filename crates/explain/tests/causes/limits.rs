@@ -86,7 +86,8 @@ fn a_reader_that_pauses_makes_zero_windows() {
     }
 }
 
-/// A paced window is spread over a round trip with a gain, so a part of it follows ACKs all the same.
+/// A paced window is spread over a round trip with a gain, so a part of it follows ACKs all the
+/// same.
 #[test]
 fn pacing_is_seen_at_the_sender_alone() {
     let pacing = |pacing, at| {

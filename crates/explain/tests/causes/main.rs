@@ -1,5 +1,5 @@
-//! The simulator makes captures of connections whose trouble is known; the story has to name it, from either end and from the middle
-//! of the path, without the comments that state it.
+//! The simulator makes captures of connections whose trouble is known; the story has to name it,
+//! from either end and from the middle of the path, without the comments that state it.
 
 mod limits;
 mod losses;

@@ -1,4 +1,5 @@
-//! The scenarios of this repository whose trouble is known: the story of the transfer in each names it.
+//! The scenarios of this repository whose trouble is known: the story of the transfer in each names
+//! it.
 
 use crate::world::{At, Comments, capture, story};
 use ackline_explain::story::{Cause, Connection, Direction, PathChange};

@@ -1,4 +1,5 @@
-//! Traces of the same hosts: what the stack states has to be told, and agree with captures of the same run.
+//! Traces of the same hosts: what the stack states has to be told, and agree with captures of the
+//! same run.
 
 use crate::world::{At, Comments, capture, no_path_changes, scenario, share, story};
 use ackline_explain::story::{Anomaly, Cause, Connection, Direction, Found, Place, SlowStartEnd, Source};

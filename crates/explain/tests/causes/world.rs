@@ -26,7 +26,8 @@ pub(crate) enum Comments {
     Removed,
 }
 
-/// Two hosts `a` and `b`, and a link `wire` of 10 Mbit/s and 20 ms each way unless `lines` has another.
+/// Two hosts `a` and `b`, and a link `wire` of 10 Mbit/s and 20 ms each way unless `lines` has
+/// another.
 pub(crate) fn scenario(lines: &str) -> Scenario {
     let wire = "[[link]]\nname = \"wire\"\nbetween = [\"a\", \"b\"]\nrate = \"10mbit\"\ndelay = \"20ms\"\n\
         queue = { kind = \"drop-tail\", limit = \"100ms\" }\n";

@@ -4,7 +4,8 @@ use crate::packets::{MSS, Packet, Who, ack, data, handshake, packet, story, told
 use ackline_explain::story::{Anomaly, Connection};
 use ackline_explain::text;
 
-/// A transfer of ten segments, of which the fifth is lost and sent again after three duplicate ACKs.
+/// A transfer of ten segments, of which the fifth is lost and sent again after three duplicate
+/// ACKs.
 fn transfer(with_ids: bool, with_timestamps: bool) -> Vec<Packet> {
     let mut packets = handshake();
     packets.extend((0..10).map(|place| data(21_000 + u64::from(place) * 500, place * 1_000, MSS)));

@@ -1,4 +1,5 @@
-//! Packets made by hand: a raw IPv4 header, a TCP header, timestamps. Data is left out, as by a snap length.
+//! Packets made by hand: a raw IPv4 header, a TCP header, timestamps. Data is left out, as by a
+//! snap length.
 
 use ackline_explain::capture::Frame;
 use ackline_explain::story::Connection;
@@ -11,7 +12,8 @@ pub(crate) enum Who {
     Server,
 }
 
-/// A packet. Sequence numbers of data count from 0 for the first octet of the stream; so do acknowledgements.
+/// A packet. Sequence numbers of data count from 0 for the first octet of the stream; so do
+/// acknowledgements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// Microseconds.

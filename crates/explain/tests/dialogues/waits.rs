@@ -11,7 +11,8 @@ fn longest_stall(connection: &Connection) -> (u64, u64, Cause) {
     (stall.at_ns / 1_000_000, stall.time_ns / 1_000_000, stall.cause)
 }
 
-/// The window is zero from 50 ms on. The sender probes it with one octet of new data, as RFC 9293, section 3.8.6.1, describes. It opens at 10.35 s.
+/// The window is zero from 50 ms on. The sender probes it with one octet of new data, as RFC 9293,
+/// section 3.8.6.1, describes. It opens at 10.35 s.
 fn probed(accepted: bool) -> Vec<Packet> {
     let shut = |at, upto| Packet { window: 0, ..ack(at, upto) };
     let mut packets = handshake();
@@ -46,7 +47,8 @@ fn an_octet_that_probes_a_zero_window_is_no_data_until_it_is_acknowledged() {
         let verdict = "The client waited most for a zero window to open (100 %); nothing sent again; longest stall 10.3 s";
         assert_eq!(text::verdict(&connection), verdict);
     }
-    // An octet that was in flight when the window closed, and is sent again, is no probe of the window beyond it.
+    // An octet that was in flight when the window closed, and is sent again, is no probe of the
+    // window beyond it.
     let mut packets = handshake();
     packets.extend([data(30_000, 0, 1), Packet { window: 0, ..ack(50_000, 1) }]);
     packets.extend([Packet { window: 2 * MSS, ..ack(60_000, 1) }, data(60_100, 1, 1), data(400_000, 1, 1)]);

@@ -1,4 +1,5 @@
-//! Draws the README's plot: congestion window and queue of three congestion controls, each alone on the same link.
+//! Draws the README's plot: congestion window and queue of three congestion controls, each alone on
+//! the same link.
 //!
 //! ```sh
 //! cargo run --release -p ackline-lab --example three-controls -- docs/images/three-controls.svg

@@ -1,4 +1,5 @@
-//! What a figure is made of, before it is written as SVG or PDF: paths, marks and texts at places on a page.
+//! What a figure is made of, before it is written as SVG or PDF: paths, marks and texts at places
+//! on a page.
 //!
 //! Lengths are pixels of CSS, 96 to the inch; y grows downwards.
 
@@ -124,7 +125,8 @@ pub(super) struct Plot {
     pub(super) top: f64,
     pub(super) right: f64,
     pub(super) bottom: f64,
-    /// Values at the left and right edge, and at the lower and upper one, if a reader can zoom along the horizontal axis.
+    /// Values at the left and right edge, and at the lower and upper one, if a reader can zoom
+    /// along the horizontal axis.
     pub(super) zoom: Option<Zoom>,
 }
 

@@ -54,7 +54,8 @@ impl Pen {
     }
 }
 
-/// The pens of all lines of all charts: a label has one in the whole figure, and no two labels share one.
+/// The pens of all lines of all charts: a label has one in the whole figure, and no two labels
+/// share one.
 fn pens(charts: &[&Chart]) -> Vec<Vec<Pen>> {
     let lines = || charts.iter().flat_map(|chart| &chart.lines);
     let taken: Vec<usize> = lines()
@@ -159,7 +160,8 @@ impl Figure<'_> {
         entries
     }
 
-    /// The plots above the lowest of each column have no numbers at their horizontal axis if it is common to all.
+    /// The plots above the lowest of each column have no numbers at their horizontal axis if it is
+    /// common to all.
     fn is_lowest(&self, place: usize) -> bool {
         !self.same_x || place + self.columns >= self.charts.len()
     }
@@ -237,7 +239,8 @@ impl Figure<'_> {
         scales
     }
 
-    /// How much room names need below the axis that are too long to stand beside each other; zero if they are not.
+    /// How much room names need below the axis that are too long to stand beside each other; zero
+    /// if they are not.
     fn slant(&self, metrics: &Metrics, wide: f64) -> f64 {
         let longest = |chart: &&Chart| match &chart.x {
             Kind::Names(names) => {
@@ -508,7 +511,8 @@ impl Cell<'_> {
         }
     }
 
-    /// Where the points of a line stand sideways of their values: lines beside each other above a name.
+    /// Where the points of a line stand sideways of their values: lines beside each other above a
+    /// name.
     fn aside(&self, line: &Line, place: usize) -> f64 {
         if line.style != Style::Points || !matches!(self.chart.x, Kind::Names(_)) {
             return 0.0;

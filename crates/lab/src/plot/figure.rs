@@ -40,7 +40,8 @@ pub(super) fn marked(title: &str, why: &str) -> String {
 /// Begins what says why not to believe a figure.
 const MARK: &str = "INVALID: ";
 
-/// What stands over a figure: its title, or, if that is left to the caption, only why not to believe it.
+/// What stands over a figure: its title, or, if that is left to the caption, only why not to
+/// believe it.
 pub(super) fn heading(title: &str, untitled: bool) -> &str {
     if !untitled {
         return title;

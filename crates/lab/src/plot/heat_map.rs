@@ -28,8 +28,8 @@ pub struct HeatMap {
     pub values: Vec<Vec<Option<f64>>>,
     /// Digits behind the point.
     pub digits: usize,
-    /// The numbers of the first and the last colour; `None`: the smallest and the largest. What lies outside has the colour of
-    /// the end.
+    /// The numbers of the first and the last colour; `None`: the smallest and the largest. What
+    /// lies outside has the colour of the end.
     pub range: Option<(f64, f64)>,
     /// Colours follow the logarithm.
     pub log: bool,

@@ -1,7 +1,8 @@
 //! Plots as SVG and PDF.
 //!
-//! A [`Chart`] has one plot, [`Panels`] have several with common axes and one legend, a [`HeatMap`] is a matrix of colours. No font of
-//! the machine is needed, and the same figure gives the same bytes everywhere.
+//! A [`Chart`] has one plot, [`Panels`] have several with common axes and one legend, a [`HeatMap`]
+//! is a matrix of colours. No font of the machine is needed, and the same figure gives the same
+//! bytes everywhere.
 
 mod canvas;
 mod draw;
@@ -115,7 +116,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// At a value of the vertical axis. The axis reaches up to it, unless that would press what is drawn against the bottom.
+    /// At a value of the vertical axis. The axis reaches up to it, unless that would press what is
+    /// drawn against the bottom.
     #[must_use]
     pub fn level(at: f64, label: impl Into<String>) -> Self {
         Self { at, label: label.into(), upright: false }
@@ -139,7 +141,8 @@ pub struct Span {
     pub label: String,
 }
 
-/// Several plots as one figure, with one legend. In the same column they stand under each other edge to edge.
+/// Several plots as one figure, with one legend. In the same column they stand under each other
+/// edge to edge.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Panels {
     /// A short name, fit for a file.
@@ -270,8 +273,8 @@ impl Chart {
     }
 }
 
-/// At most about four thousand points that look like all of them: of each of a thousand columns the first, the least, the largest and the
-/// last.
+/// At most about four thousand points that look like all of them: of each of a thousand columns the
+/// first, the least, the largest and the last.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     const COLUMNS: f64 = 1_000.0;
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return vec![] };

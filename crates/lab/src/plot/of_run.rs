@@ -44,7 +44,8 @@ impl RunPlots {
     }
 }
 
-/// Charts over time that follow each other are one figure with a common axis; a time-sequence diagram stands by itself.
+/// Charts over time that follow each other are one figure with a common axis; a time-sequence
+/// diagram stands by itself.
 fn figures(charts: &[Chart]) -> Vec<Figure> {
     let stacked = |chart: &Chart| chart.over_time && !time_sequence::is_one(chart);
     let groups = charts.chunk_by(|a, b| stacked(a) && stacked(b));
@@ -64,8 +65,8 @@ fn figures(charts: &[Chart]) -> Vec<Figure> {
 
 /// The plots of a run, those without content left out.
 ///
-/// First those that answer the question of the scenario: completion times, if there are some; else the goodput of all flows; and for a single flow
-/// its window and its time-sequence diagram, too.
+/// First those that answer the question of the scenario: completion times, if there are some; else
+/// the goodput of all flows; and for a single flow its window and its time-sequence diagram, too.
 #[must_use]
 pub fn run_plots(outcome: &Outcome) -> RunPlots {
     let run = Run::of(outcome);
@@ -97,7 +98,8 @@ pub fn run_plots(outcome: &Outcome) -> RunPlots {
 /// A run, and which of its flows are drawn.
 struct Run<'a> {
     outcome: &'a Outcome,
-    /// Places of flows: of each application in turn, so that each is there. A flow's place in this list is its colour.
+    /// Places of flows: of each application in turn, so that each is there. A flow's place in this
+    /// list is its colour.
     drawn: Vec<usize>,
 }
 
@@ -173,7 +175,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Bits per second that arrived, over spans of a hundredth of the run, beside the rate of the slowest link.
+    /// Bits per second that arrived, over spans of a hundredth of the run, beside the rate of the
+    /// slowest link.
     fn goodput(&self) -> Chart {
         let series = &self.outcome.goodput;
         let intervals = series.bytes.first().map_or(0, Vec::len).div_ceil(100);
@@ -254,7 +257,8 @@ impl<'a> Run<'a> {
         self.outcome.record.queues.iter().zip(&self.outcome.scene.links).take(MAX_FLOWS).collect()
     }
 
-    /// Links do not take the colours of flows: a single one is drawn as text, several follow after the flows.
+    /// Links do not take the colours of flows: a single one is drawn as text, several follow after
+    /// the flows.
     fn link_look(&self, place: usize) -> Look {
         if self.outcome.record.queues.len() == 1 { Look::Ink } else { Look::Series(self.drawn.len() + place) }
     }
@@ -344,7 +348,8 @@ impl<'a> Run<'a> {
         Chart { title: "Use of the link".to_owned(), y_range: Some((0.0, 102.0)), ..chart }
     }
 
-    /// What the policies report about themselves, if it changes: first congestion control, then the others.
+    /// What the policies report about themselves, if it changes: first congestion control, then the
+    /// others.
     fn policy_charts(&self) -> Vec<Chart> {
         let connections = || self.drawn.iter().flat_map(|flow| self.connections(*flow));
         let changes = |metric: &&Metric| {
@@ -411,8 +416,8 @@ fn largest<'a>(points: impl Iterator<Item = &'a (f64, f64)>) -> f64 {
     points.map(|point| point.1).fold(0.0, f64::max)
 }
 
-/// The size of a unit in which numbers up to `most` are short, and its name: `one` (`B`), `thousand` (`kB`), and the same with M and G
-/// for k.
+/// The size of a unit in which numbers up to `most` are short, and its name: `one` (`B`),
+/// `thousand` (`kB`), and the same with M and G for k.
 #[must_use]
 pub fn prefixed(most: f64, one: &str, thousand: &str) -> (f64, String) {
     let with = |prefix: &str| thousand.replacen('k', prefix, 1);

@@ -1,13 +1,15 @@
-//! Plots of a sweep: each quantity over one axis, with lines for the values of a second one, and a panel for each value of the others.
-//! If several flows or links have the quantity, they are an axis too: one figure has them all.
+//! Plots of a sweep: each quantity over one axis, with lines for the values of a second one, and a
+//! panel for each value of the others. If several flows or links have the quantity, they are an
+//! axis too: one figure has them all.
 
 use super::{Chart, Kind, Line, Panels, Style};
 use crate::scenario::quantity::{Unit, quantity};
 use crate::summary::{PointSummary, Summary};
 use serde::Serialize;
 
-/// Which axis of a sweep is what in its plots. What is left open is chosen: along the bottom the axis of numbers with the most
-/// values, as lines the axis of names with the fewest, as panels the others.
+/// Which axis of a sweep is what in its plots. What is left open is chosen: along the bottom the
+/// axis of numbers with the most values, as lines the axis of names with the fewest, as panels the
+/// others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Layout {
     /// The axis along the bottom.
@@ -19,7 +21,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Finds what is given among `axes`: a whole key, or an end of it that only one axis has (`delay` for `link.wire.delay`).
+    /// Finds what is given among `axes`: a whole key, or an end of it that only one axis has
+    /// (`delay` for `link.wire.delay`).
     ///
     /// # Errors
     /// If there is no such axis, or one has two roles; the text says what would be right.
@@ -98,7 +101,8 @@ struct Group<'a> {
     members: Vec<Member<'a>>,
 }
 
-/// Puts the metrics together that are the same quantity of several flows or links: `first goodput`, `second goodput`.
+/// Puts the metrics together that are the same quantity of several flows or links: `first goodput`,
+/// `second goodput`.
 fn groups<'a>(sweeps: &[(String, &Summary)], names: &[&'a str]) -> Vec<Group<'a>> {
     let kind = |name: &str| {
         let metric = sweeps.iter().flat_map(|(_, sweep)| &sweep.metrics).find(|metric| metric.name == name);
@@ -181,12 +185,14 @@ fn prefixed(unit: Unit, largest: f64) -> (f64, &'static str) {
         Unit::Bytes => &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1_024.0, "KiB"), (1.0, "B")],
         Unit::Packets | Unit::One => &[],
     };
-    // A whole number or two of the larger unit are shorter in the smaller one, if others are parts of it.
+    // A whole number or two of the larger unit are shorter in the smaller one, if others are parts
+    // of it.
     let fits = steps.iter().find(|(size, _)| largest >= 2.0 * size);
     fits.or(steps.last()).copied().unwrap_or((1.0, unit.name()))
 }
 
-/// True if steps from value to value are more even as factors than as differences, and the values lie far apart.
+/// True if steps from value to value are more even as factors than as differences, and the values
+/// lie far apart.
 fn is_geometric(numbers: &[f64]) -> bool {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -414,8 +420,8 @@ impl<'a> Table<'a> {
     }
 }
 
-/// True if the lowest value is less than half of the highest, or all are the same within two per cent. Otherwise an axis from zero
-/// would hide how the values differ.
+/// True if the lowest value is less than half of the highest, or all are the same within two per
+/// cent. Otherwise an axis from zero would hide how the values differ.
 fn starts_at_zero(charts: &[Chart]) -> bool {
     let lines = || charts.iter().flat_map(|chart| &chart.lines);
     let values = || {

@@ -8,14 +8,15 @@ use crate::summary::Summary;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Time series that are laid over each other, if the folders have them: column, title, unit, and what a unit is.
+/// Time series that are laid over each other, if the folders have them: column, title, unit, and
+/// what a unit is.
 const SERIES: [(&str, &str, &str, f64); 2] = [
     ("cwnd_bytes", "Congestion window over time", "KiB", 1_024.0),
     ("srtt_s", "Smoothed round-trip time over time", "ms", 1e-3),
 ];
 
-/// The plots of several folders that [`run`](crate::run()) has written, laid over each other: each metric, and the time series of
-/// the first run of each.
+/// The plots of several folders that [`run`](crate::run()) has written, laid over each other: each
+/// metric, and the time series of the first run of each.
 ///
 /// # Errors
 /// If a folder holds no results.
@@ -69,7 +70,8 @@ fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// One line per connection. The columns before those that are read hold names and numbers, which are never quoted.
+/// One line per connection. The columns before those that are read hold names and numbers, which
+/// are never quoted.
 fn series(text: &str, column: &str, scale: f64) -> Vec<Line> {
     let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let Some(header) = rows.next() else { return vec![] };

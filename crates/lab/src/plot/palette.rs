@@ -11,8 +11,8 @@ pub(super) enum Colour {
     Rgb(u8, u8, u8),
 }
 
-/// Six colours of Okabe and Ito ("Color Universal Design", 2008), which people see as different who lack one kind of cone, on white
-/// and on black; and a brown.
+/// Six colours of Okabe and Ito ("Color Universal Design", 2008), which people see as different who
+/// lack one kind of cone, on white and on black; and a brown.
 const COLOURS: [Colour; 7] = [
     Colour::Rgb(0x00, 0x72, 0xb2),
     Colour::Rgb(0xd5, 0x5e, 0x00),
@@ -60,8 +60,9 @@ pub(super) const BESIDE: &[f64] = DASHES[1];
 mod tests {
     use super::*;
 
-    /// What somebody sees who lacks a kind of cone, in linear light: Machado, Oliveira and Fernandes, "A Physiologically-based Model
-    /// for Simulation of Color Vision Deficiency" (2009), severity 1.
+    /// What somebody sees who lacks a kind of cone, in linear light: Machado, Oliveira and
+    /// Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009),
+    /// severity 1.
     const SIGHTS: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [

@@ -64,7 +64,8 @@ fn state(alpha: u8) -> String {
     format!("A{alpha}")
 }
 
-/// The font with its widths and the characters of its glyphs, so that text can be searched and copied.
+/// The font with its widths and the characters of its glyphs, so that text can be searched and
+/// copied.
 fn embed(pdf: &mut Pdf, id: Ref, next: &mut dyn FnMut() -> Ref, glyphs: &BTreeMap<u16, char>) {
     let Some(face) = font::face() else { return };
     let [cid, descriptor, cmap, data] = [(); 4].map(|()| next());

@@ -1,4 +1,5 @@
-//! A canvas as SVG. Text and axes take the colour of their surroundings (`currentColor`), so that a figure fits a light and a dark page.
+//! A canvas as SVG. Text and axes take the colour of their surroundings (`currentColor`), so that a
+//! figure fits a light and a dark page.
 
 use super::canvas::{Anchor, Canvas, Item, Paint, Plot, Point, Role, Shape, Text};
 use super::palette::Colour;
@@ -8,7 +9,8 @@ use std::fmt::Write as _;
 /// Fonts that are as wide as the one that texts are measured with.
 const FONTS: &str = "Roboto,'Helvetica Neue',Helvetica,Arial,sans-serif";
 
-/// An SVG element for a page, with the title for those who cannot see it. `size` is that on paper, if one was asked for.
+/// An SVG element for a page, with the title for those who cannot see it. `size` is that on paper,
+/// if one was asked for.
 pub(super) fn element(canvas: &Canvas, title: &str, size: Option<Size>) -> String {
     let (width, height) = (short(canvas.width), short(canvas.height));
     let (wide, high) = match size {
@@ -106,7 +108,8 @@ impl Writer {
         if self.zoomable { format!(" class=\"{class}\"") } else { String::new() }
     }
 
-    /// An inner `svg` clips what it holds without a name, which would have to differ from those of all other figures of a page.
+    /// An inner `svg` clips what it holds without a name, which would have to differ from those of
+    /// all other figures of a page.
     fn begin(&mut self, plot: &Plot) {
         let (left, top) = (short(plot.left), short(plot.top));
         let (width, height) = (short(plot.right - plot.left), short(plot.bottom - plot.top));
@@ -173,7 +176,8 @@ impl Writer {
     }
 }
 
-/// The data of a path: each point by its distance from the one before, as the text gives that one, so that rounding does not add up.
+/// The data of a path: each point by its distance from the one before, as the text gives that one,
+/// so that rounding does not add up.
 struct Data {
     text: String,
     digits: i32,

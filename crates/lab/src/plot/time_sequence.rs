@@ -7,7 +7,8 @@ use crate::sequence::TimeSequence;
 /// What it is called among the plots of a run.
 const NAME: &str = "sequence";
 
-/// Segments as strokes from their first byte to their last, ACKs and the receiver's window as lines of steps.
+/// Segments as strokes from their first byte to their last, ACKs and the receiver's window as lines
+/// of steps.
 pub(super) fn chart(sequence: &TimeSequence) -> Chart {
     let most = sequence.segments.iter().map(|bytes| bytes.until).max().unwrap_or(0);
     let (size, unit) = prefixed(most as f64, "B", "kB");
@@ -31,7 +32,8 @@ pub(super) fn chart(sequence: &TimeSequence) -> Chart {
         points
     };
     let line = |label: &str, style, look| Line { label: label.to_owned(), style, look, ..Line::default() };
-    // The window may be far above what is sent: it leaves the plot there rather than press the rest against the bottom.
+    // The window may be far above what is sent: it leaves the plot there rather than press the rest
+    // against the bottom.
     let mut edge = acks(|ack| ack.edge);
     let top = place(most) * 1.15;
     let far = edge.iter().any(|(_, edge)| *edge > place(most) * 1.6);

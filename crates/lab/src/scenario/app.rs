@@ -18,7 +18,8 @@ type Result<T> = std::result::Result<T, ScenarioError>;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AppKind {
-    /// The opener sends as fast as TCP takes it, `transfers` times, each on a connection of its own.
+    /// The opener sends as fast as TCP takes it, `transfers` times, each on a connection of its
+    /// own.
     Bulk {
         /// How much each time.
         amount: Amount,
@@ -50,7 +51,8 @@ pub enum AppKind {
         /// How the acceptor reads.
         reading: Reading,
     },
-    /// The opener writes as a process of 4.3BSD did: the kernel copies into a small buffer, by a rule and at a cost.
+    /// The opener writes as a process of 4.3BSD did: the kernel copies into a small buffer, by a
+    /// rule and at a cost.
     Bsd {
         /// When it copies.
         rule: CopyRule,
@@ -138,7 +140,8 @@ fn costs(table: &Table<'_>) -> Result<HostCosts> {
     })
 }
 
-/// `"instant"`, or a table: `{ bytes, interval }` for a slow reader, `{ wake_up, copy_kb }` for a host's costs.
+/// `"instant"`, or a table: `{ bytes, interval }` for a slow reader, `{ wake_up, copy_kb }` for a
+/// host's costs.
 fn reading(item: &Item<'_>) -> Result<Reading> {
     if item.is_word()? {
         return Ok(Reading::Instant);
@@ -166,7 +169,8 @@ fn fixed(item: &Item<'_>) -> Result<f64> {
     }
 }
 
-/// A value, or how it is drawn: `{ uniform = [low, high] }`, `{ exponential = mean }`, `{ pareto = smallest, shape = 1.5 }`.
+/// A value, or how it is drawn: `{ uniform = [low, high] }`, `{ exponential = mean }`,
+/// `{ pareto = smallest, shape = 1.5 }`.
 fn draw(item: &Item<'_>) -> Result<Draw> {
     let of = item.drawn().unwrap_or_else(|| item.accepts());
     if !item.is_table() {

@@ -1,5 +1,6 @@
-//! Every key of a scenario, in one table for each table of the file. The reader refuses what is not here, the ranges in its
-//! errors are these, and the reference (`docs/scenario-format.md`, `ackline list scenario`) is printed from it.
+//! Every key of a scenario, in one table for each table of the file. The reader refuses what is not
+//! here, the ranges in its errors are these, and the reference (`docs/scenario-format.md`,
+//! `ackline list scenario`) is printed from it.
 
 mod rows;
 

@@ -1,4 +1,5 @@
-//! Scenarios: texts in TOML that say what network there is, who talks over it, what is measured, and what is varied.
+//! Scenarios: texts in TOML that say what network there is, who talks over it, what is measured,
+//! and what is varied.
 //!
 //! ```toml
 //! duration = "30s"
@@ -25,13 +26,15 @@
 //! link.wire.delay = { from = "5ms", to = "80ms", steps = 5, scale = "log" }
 //! ```
 //!
-//! A key that is not known is refused, with its line and what would be allowed. Quantities are texts with their units: rates
-//! (`"10mbit"`), times (`"20ms"`), sizes (`"64k"`), buffers in bytes, packets (`"50p"`) or time.
+//! A key that is not known is refused, with its line and what would be allowed. Quantities are
+//! texts with their units: rates (`"10mbit"`), times (`"20ms"`), sizes (`"64k"`), buffers in bytes,
+//! packets (`"50p"`) or time.
 //!
 //! # Keys
 //!
-//! [`keys`] is the table of all keys, with types, ranges and defaults. `ackline list scenario` prints it, and
-//! `docs/scenario-format.md` in the repository has it with an example of each section.
+//! [`keys`] is the table of all keys, with types, ranges and defaults. `ackline list scenario`
+//! prints it, and `docs/scenario-format.md` in the repository has it with an example of each
+//! section.
 
 mod app;
 pub mod keys;
@@ -95,7 +98,8 @@ pub struct Param {
 }
 
 impl Scenario {
-    /// Reads a scenario. `name` stands in error messages; files that it names are found from the current folder on.
+    /// Reads a scenario. `name` stands in error messages; files that it names are found from the
+    /// current folder on.
     ///
     /// # Errors
     /// What is wrong, and where.
@@ -136,8 +140,9 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The scenario with other values: each is `path=value`, such as `link.bottleneck.rate=20mbit`. In a list of tables the path
-    /// names one by its `name`, by its place from 0, or all by `*`. A key that is set so is swept no more.
+    /// The scenario with other values: each is `path=value`, such as `link.bottleneck.rate=20mbit`.
+    /// In a list of tables the path names one by its `name`, by its place from 0, or all by `*`. A
+    /// key that is set so is swept no more.
     ///
     /// # Errors
     /// What is wrong with a path or a value.
@@ -217,7 +222,8 @@ impl Scenario {
         self.points() * self.base.repeat as usize
     }
 
-    /// The seed of a repetition, the same at every point, so that points differ by their values and by nothing else.
+    /// The seed of a repetition, the same at every point, so that points differ by their values and
+    /// by nothing else.
     #[must_use]
     pub fn seed(&self, repetition: u32) -> u64 {
         self.base.seed.wrapping_add(u64::from(repetition))

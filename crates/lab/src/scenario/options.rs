@@ -1,4 +1,5 @@
-//! Options in tables: the settings of connections (`conn`, `accept`) and of hosts (`host`, and each `node`).
+//! Options in tables: the settings of connections (`conn`, `accept`) and of hosts (`host`, and each
+//! `node`).
 
 use super::reader::{Item, Table};
 use crate::error::ScenarioError;

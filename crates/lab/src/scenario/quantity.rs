@@ -31,8 +31,8 @@ impl Unit {
     }
 }
 
-/// The number that `text` stands for as the value of `key`, in the unit's base. The key matters for units that have two
-/// meanings: `10M` is a rate for `link.wire.rate`, and a size elsewhere.
+/// The number that `text` stands for as the value of `key`, in the unit's base. The key matters for
+/// units that have two meanings: `10M` is a rate for `link.wire.rate`, and a size elsewhere.
 #[must_use]
 pub(crate) fn quantity(key: &str, text: &str) -> Option<(f64, Unit)> {
     let text = text.trim();

@@ -19,7 +19,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) registry: &'a Registry,
 }
 
-/// A table, what it may hold, and where it stands. Its keys are those of its section and kind, checked when it was entered.
+/// A table, what it may hold, and where it stands. Its keys are those of its section and kind,
+/// checked when it was entered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table<'a> {
     reading: Reading<'a>,
@@ -214,7 +215,8 @@ impl<'a> Item<'a> {
         self.accepts
     }
 
-    /// The error for a value that is read in another way than its key's row says. Tests read every key, so that none ships.
+    /// The error for a value that is read in another way than its key's row says. Tests read every
+    /// key, so that none ships.
     fn misread(&self) -> ScenarioError {
         debug_assert!(false, "{} is read as something else than {:?}", self.path, self.accepts);
         self.error("this key cannot be read")
@@ -433,7 +435,8 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// The size of a buffer: `"100k"` bytes, `"50p"` packets, `"20ms"` of the link's rate, `"unlimited"`.
+    /// The size of a buffer: `"100k"` bytes, `"50p"` packets, `"20ms"` of the link's rate,
+    /// `"unlimited"`.
     pub(crate) fn limit(&self) -> Result<Limit> {
         let Accepts::Limit = self.accepts else { return Err(self.misread()) };
         let text = match &self.node.value {

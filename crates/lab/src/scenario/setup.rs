@@ -328,7 +328,8 @@ fn sysctl(item: &Item<'_>, name: &str, settings: &mut Vec<KernelSetting>) -> Res
     Ok(())
 }
 
-/// A host of the kernel has an MTU, and else nothing that only ackline's hosts have, and the other way round.
+/// A host of the kernel has an MTU, and else nothing that only ackline's hosts have, and the other
+/// way round.
 fn one_world(table: &Table<'_>, host: &HostSetup) -> Result<()> {
     let only = |key: &str, item: &Item<'_>, whose: &str| {
         item.error(format!(
@@ -347,8 +348,9 @@ fn one_world(table: &Table<'_>, host: &HostSetup) -> Result<()> {
     Ok(())
 }
 
-/// `{ overhead = 38 }`: IP bytes and so many more; `{ ack = 40 }`: the sizes of a paper, where a data packet of 1,500 bytes is
-/// 1,500 bytes of the stream, on the link and in the window, and an ACK (or SYN, FIN, RST) is so much.
+/// `{ overhead = 38 }`: IP bytes and so many more; `{ ack = 40 }`: the sizes of a paper, where a
+/// data packet of 1,500 bytes is 1,500 bytes of the stream, on the link and in the window, and an
+/// ACK (or SYN, FIN, RST) is so much.
 fn pricing(item: &Item<'_>) -> Result<Pricing> {
     let table = item.table()?;
     let size = |item: &Item<'_>| Ok(item.integer()? as u16);

@@ -27,7 +27,8 @@ pub(crate) struct Choice {
 /// Most points of a sweep.
 pub(crate) const MAX_POINTS: usize = 100_000;
 
-/// The axes: cases first, then those of `[sweep]` in the order in which they were written. The last one varies fastest.
+/// The axes: cases first, then those of `[sweep]` in the order in which they were written. The last
+/// one varies fastest.
 pub(crate) fn axes(root: &Item<'_>) -> Result<Vec<Axis>> {
     let top = root.table()?;
     let mut axes = vec![];
@@ -64,8 +65,8 @@ fn cases(item: &Item<'_>) -> Result<Vec<Choice>> {
     Ok(cases)
 }
 
-/// The keys of a case's `set`. What stands behind a path in quotes replaces all that was there; tables behind a simple key
-/// lead on, and leave their other keys alone.
+/// The keys of a case's `set`. What stands behind a path in quotes replaces all that was there;
+/// tables behind a simple key lead on, and leave their other keys alone.
 fn flatten(item: &Item<'_>, path: &str, sets: &mut Vec<(String, Node)>) -> Result<()> {
     for (key, item) in item.table()?.iter() {
         let whole = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
@@ -126,7 +127,8 @@ fn list(nodes: &[Node], path: &str) -> Vec<Choice> {
     let values = nodes.iter().map(|node| {
         let label = node.to_line();
         let origin = Origin::Given(Arc::from(format!("sweep {path} = {label}")));
-        // An error about the value is found where it stands in the text; one that comes of it is told by the point.
+        // An error about the value is found where it stands in the text; one that comes of it is
+        // told by the point.
         let node = match node.origin {
             Origin::Text(_) => node.clone(),
             Origin::Given(_) => Node { origin, ..node.clone() },

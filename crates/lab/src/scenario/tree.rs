@@ -150,7 +150,8 @@ impl Source {
     }
 }
 
-/// Reads a value as it stands on a command line: TOML if it parses as TOML (`3`, `true`, `["a", "b"]`), otherwise a text.
+/// Reads a value as it stands on a command line: TOML if it parses as TOML (`3`, `true`,
+/// `["a", "b"]`), otherwise a text.
 pub(crate) fn given(text: &str, origin: &Arc<str>) -> Node {
     let line = format!("v = {text}");
     let parsed = DeTable::parse(&line).ok().and_then(|table| {
@@ -177,8 +178,9 @@ fn set_origin(node: &mut Node, origin: &Arc<str>) {
     }
 }
 
-/// Puts `value` at `path`: keys, and in lists the `name` of the table that is meant, or its place from 0, or `*` for every
-/// one. Tables on the way are made if they are missing; lists are not. The error says what is wrong.
+/// Puts `value` at `path`: keys, and in lists the `name` of the table that is meant, or its place
+/// from 0, or `*` for every one. Tables on the way are made if they are missing; lists are not. The
+/// error says what is wrong.
 pub(crate) fn set(root: &mut Node, path: &str, value: &Node) -> Result<(), String> {
     let keys: Vec<&str> = path.split('.').map(str::trim).collect();
     if keys.iter().any(|key| key.is_empty()) {

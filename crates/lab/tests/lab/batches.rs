@@ -143,7 +143,8 @@ fn finished_runs_are_not_run_again() {
     assert_eq!(into(out, &tiny(), 2).resumed, 0);
     let before = files(out);
 
-    // As after an interruption: one run is missing, one is half there, one has been left under its temporary name.
+    // As after an interruption: one run is missing, one is half there, one has been left under its
+    // temporary name.
     fs::remove_file(out.join("runs/p0000-r001.json")).unwrap();
     let half = &before["runs/p0001-r000.json"];
     fs::write(out.join("runs/p0001-r000.json"), &half[..half.len() / 2]).unwrap();
@@ -159,7 +160,8 @@ fn finished_runs_are_not_run_again() {
     assert_eq!(load(out).unwrap().iter().map(|run| run.seed).collect::<Vec<_>>(), [9, 10, 9, 10]);
 }
 
-/// Every file is the same with `--wire`: summary, JSON, tables, packets, plots. Without captures, with which packets have octets anyway.
+/// Every file is the same with `--wire`: summary, JSON, tables, packets, plots. Without captures,
+/// with which packets have octets anyway.
 #[test]
 fn octets_change_no_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -280,7 +282,8 @@ fn merged_parts_are_the_whole_byte_for_byte() {
     assert!(error.contains("is both read and written"), "{error}");
 }
 
-/// A point has a dozen plots over time; a sweep of a thousand points does not leave twelve thousand files.
+/// A point has a dozen plots over time; a sweep of a thousand points does not leave twelve thousand
+/// files.
 #[test]
 fn runs_of_many_points_are_drawn_on_request() {
     let folder = tempfile::tempdir().unwrap();

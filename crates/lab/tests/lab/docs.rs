@@ -50,7 +50,8 @@ fn every_example_of_the_page_runs_and_carries_data() {
     }
 }
 
-/// The lines of [`steps`](steps::steps) that the page shows, block by block, are those that the program prints, in its order.
+/// The lines of [`steps`](steps::steps) that the page shows, block by block, are those that the
+/// program prints, in its order.
 #[test]
 fn the_page_on_one_transfer_shows_what_the_program_prints() {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");

@@ -87,7 +87,8 @@ reader = { bytes = "8k", interval = "20ms" }
 "#;
     let result = run_one(&line(apps), 0, 0).unwrap().result;
     let flow = |name: &str| result.flows.iter().find(|flow| flow.name == name).unwrap();
-    // A thousand bytes every 10 ms, and requests of 5,000 bytes every 90 ms and a round trip or two.
+    // A thousand bytes every 10 ms, and requests of 5,000 bytes every 90 ms and a round trip or
+    // two.
     assert!((flow("writes").goodput_bps / 800e3 - 1.0).abs() < 0.02, "{:?}", flow("writes"));
     let requests = flow("requests");
     assert_eq!((requests.sender.as_str(), requests.receiver.as_str()), ("a", "b"));
@@ -138,8 +139,8 @@ fn retransmissions_are_those_of_the_list_of_drops() {
     assert_eq!(result.flows[0].times_s.len(), 1);
 }
 
-/// A hole in the stream is filled, and what came after it is acknowledged, and read, at once: much more than the link carries in
-/// one interval. The goodput over time counts it as it came.
+/// A hole in the stream is filled, and what came after it is acknowledged, and read, at once: much
+/// more than the link carries in one interval. The goodput over time counts it as it came.
 #[test]
 fn goodput_over_time_is_never_more_than_the_link_carries() {
     let text = "[[app]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
@@ -148,7 +149,8 @@ fn goodput_over_time_is_never_more_than_the_link_carries() {
     let outcome = run_one(&line(text).with_set(set).unwrap(), 0, 0).unwrap();
     let rates = outcome.goodput.rates(0, 1);
     assert_eq!((outcome.goodput.interval_s, rates.len()), (0.02, 500));
-    // One packet more than what the link serialises in an interval, of which 1,448 bytes of 1,500 are payload.
+    // One packet more than what the link serialises in an interval, of which 1,448 bytes of 1,500
+    // are payload.
     let most = (10e6 * 0.02 / 8.0 / 1_500.0 + 1.0) * 1_448.0 * 8.0 / 0.02;
     let highest = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
     assert!(highest <= most && highest > 9.5e6, "{highest} of at most {most}");
@@ -196,7 +198,8 @@ stagger = "100ms"
     assert!(result.flows[3..].iter().all(|flow| flow.times_s.len() == 1));
 }
 
-/// Numbers that follow from the scenario alone: 1,000 bytes written every 100 ms, on a link that is far from full.
+/// Numbers that follow from the scenario alone: 1,000 bytes written every 100 ms, on a link that is
+/// far from full.
 #[test]
 fn summary_of_a_tiny_scenario() {
     let text = r#"
@@ -210,7 +213,8 @@ interval = "100ms"
 conn = { timestamps = false, ack = "immediate" }
 "#;
     let report = run(&line(text), &RunOptions::default()).unwrap();
-    // 80 writes in 8 s. A packet has 1,040 bytes and takes 832 us; its ACK 40 bytes and 32 us: 20.864 ms, never a queue.
+    // 80 writes in 8 s. A packet has 1,040 bytes and takes 832 us; its ACK 40 bytes and 32 us:
+    // 20.864 ms, never a queue.
     let expected = "\
 Window: 2 s to 10 s of each run; sampled every 10 ms. One run per point. Policies: cc cubic; ack
 immediate; rto linux; sched flow-queue.
@@ -231,7 +235,8 @@ immediate; rto linux; sched flow-queue.
     assert_eq!(Summary::of(&report.results), report.summary);
 }
 
-/// Of the end that decides: who sends data chooses its congestion control, and who receives it, when to acknowledge.
+/// Of the end that decides: who sends data chooses its congestion control, and who receives it,
+/// when to acknowledge.
 #[test]
 fn results_name_every_policy() {
     let text = r#"
@@ -455,7 +460,8 @@ conn.mss = [256, 512, 1500]
     .unwrap();
     for (point, mss) in [256, 512, 1500].into_iter().enumerate() {
         let result = run_one(&scenario, point, 0).unwrap().result;
-        // One window of whole packets for each round trip of a second and a burst of at most 0.6 ms.
+        // One window of whole packets for each round trip of a second and a burst of at most 0.6
+        // ms.
         let window = 65_536 / mss;
         let [there, back] = [result.queues[0].classes, result.queues[1].classes];
         assert_eq!((there.data.packets, there.data.bytes), (3 * window, 3 * window * mss), "mss {mss}");
@@ -485,7 +491,8 @@ fn the_window_with_which_a_flow_ends_is_a_column_on_demand() {
     }
 }
 
-/// Downloads over a line that stalls for two seconds in the first of them: everything that is sent again arrives, and was there.
+/// Downloads over a line that stalls for two seconds in the first of them: everything that is sent
+/// again arrives, and was there.
 #[test]
 fn each_download_is_measured_by_itself() {
     let rest = r#"transfers = true
@@ -515,7 +522,8 @@ for = "2s"
     let flow = &result.flows[0];
     assert_eq!(result.queues[0].overflows, 0);
     assert_eq!((flow.times_s.len(), flow.transfers.len()), (3, 3));
-    // Most of the first transfer's two seconds it stands still, and a probing sender has no window then.
+    // Most of the first transfer's two seconds it stands still, and a probing sender has no window
+    // then.
     let probing = run_one(&scenario.with_set(["conn.rto=dclor"]).unwrap(), 0, 0).unwrap().result;
     let probing = probing.flows[0].transfers[0];
     assert!(probing.cwnd_segments.unwrap() < 0.5 * probing.cwnd_before_segments.unwrap(), "{probing:?}");
@@ -577,7 +585,8 @@ conn = { mss = 1460, timestamps = false, nagle = "off" }
 fn a_download_crosses_the_impaired_path_as_its_rules_say() {
     let result = run_one(&Scenario::parse(PATH, "path.toml").unwrap(), 0, 0).unwrap().result;
     let at_50k = |bytes: f64| 8.0 * bytes / 50e3;
-    // The options: segment size, SACK, window scale, in 12 bytes of each SYN. On 10 Mbit/s only what the server sends waits.
+    // The options: segment size, SACK, window scale, in 12 bytes of each SYN. On 10 Mbit/s only
+    // what the server sends waits.
     let handshake = 2.0 * (at_50k(52.0) + 0.2) + 8.0 * 52.0 / 10e6 + at_50k(40.0) + 0.2;
     let data = 8.0 * 1_500.0 / 10e6 + at_50k(2.0 * 1_500.0 + 120.0) + 0.2;
     let time = result.flows[0].times_s[0];
@@ -628,8 +637,8 @@ fn a_fed_links_host_says_how_long_its_packets_waited() {
     assert_eq!(result.queues[0].delay_s.unwrap().max, 0.0);
 }
 
-/// Small segments over a path of 100 ms that stands still for five minutes and loses nothing: the samples of minutes that come
-/// then do not set the pace of what follows.
+/// Small segments over a path of 100 ms that stands still for five minutes and loses nothing: the
+/// samples of minutes that come then do not set the pace of what follows.
 #[test]
 fn a_paced_flow_recovers_from_a_stall_of_minutes() {
     let text = r#"

@@ -20,11 +20,13 @@ fn quick_ones_are_the_same() {
     }
 }
 
-/// A cell of `late-packets` that misses its target: SACK, one-way delay, lateness, column, and the bounds in percent.
+/// A cell of `late-packets` that misses its target: SACK, one-way delay, lateness, column, and the
+/// bounds in percent.
 type Miss = (&'static str, &'static str, &'static str, &'static str, f64, f64);
 
-/// What misses the target of `late-packets`, and by how much. RFC 8985, section 6.2, step 4, bounds RACK's reordering window by one SRTT,
-/// and these packets are later. With `Rack::reordering_window` not bounded the cells give 0.11, 0.40, 0.27 and 0.17 %.
+/// What misses the target of `late-packets`, and by how much. RFC 8985, section 6.2, step 4, bounds
+/// RACK's reordering window by one SRTT, and these packets are later. With
+/// `Rack::reordering_window` not bounded the cells give 0.11, 0.40, 0.27 and 0.17 %.
 const MISSES: [Miss; 4] = [
     ("true", "5ms", "15ms", "requests retransmits [%]", 3.1, 4.2),
     ("true", "5ms", "40ms", "requests retransmits [%]", 3.9, 5.3),
@@ -32,7 +34,8 @@ const MISSES: [Miss; 4] = [
     ("true", "12.5ms", "40ms", "requests retransmits [%]", 3.5, 4.7),
 ];
 
-/// No path of `late-packets` loses anything, and none makes its sender repeat one in a hundred of its data packets, but for the
+/// No path of `late-packets` loses anything, and none makes its sender repeat one in a hundred of
+/// its data packets, but for the
 /// [`MISSES`]: these stay within their bounds, and one that leaves them, downwards too, is no longer what its reason says. `.ci/run`
 /// makes the table anew and compares it.
 #[test]

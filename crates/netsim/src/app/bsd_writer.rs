@@ -1,15 +1,16 @@
-//! The socket layer of a BSD sender of the 1990s, which copies an endless stream in chunks. It determines how
-//! much data TCP has when an acknowledgment arrives, and so whether Nagle's algorithm and delayed
-//! acknowledgments wait for each other.
+//! The socket layer of a BSD sender of the 1990s, which copies an endless stream in chunks. It
+//! determines how much data TCP has when an acknowledgment arrives, and so whether Nagle's
+//! algorithm and delayed acknowledgments wait for each other.
 //!
 //! ```text
 //!   ACK ─► free the bytes ─► TCP output ─► wake the writer ─► copy a chunk ─► TCP output ─► copy a chunk ...
 //!                                          └ cost per wake-up ┘└ cost per KB ┘
 //! ```
 //!
-//! The writer is woken when its [copy rule](CopyRule) allows a copy, after TCP has sent what the ACK
-//! released. Each chunk is given to TCP at once, in one piece, and is only smaller than the rule's unit if
-//! the buffer has no more room. The host's costs delay the copy: first the wake-up, then the copying.
+//! The writer is woken when its [copy rule](CopyRule) allows a copy, after TCP has sent what the
+//! ACK released. Each chunk is given to TCP at once, in one piece, and is only smaller than the
+//! rule's unit if the buffer has no more room. The host's costs delay the copy: first the wake-up,
+//! then the copying.
 
 use super::{App, AppCx, AppEvent, HostCosts};
 use crate::pattern;
@@ -20,10 +21,11 @@ use std::sync::Arc;
 /// When a blocked writer may copy again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyRule {
-    /// When there is room for a whole chunk of this many bytes (4096), or for the rest of the stream. A
-    /// smaller buffer is one chunk.
+    /// When there is room for a whole chunk of this many bytes (4096), or for the rest of the
+    /// stream. A smaller buffer is one chunk.
     Whole(u32),
-    /// When this many bytes (512) are free or the buffer is empty. Chunks have at most [`CHUNK`] bytes.
+    /// When this many bytes (512) are free or the buffer is empty. Chunks have at most [`CHUNK`]
+    /// bytes.
     Partial(u32),
 }
 

@@ -60,8 +60,8 @@ impl Bulk {
         }
     }
 
-    /// The same, `transfers` times, each on its own connection, `wait` seconds after the end of the previous
-    /// one.
+    /// The same, `transfers` times, each on its own connection, `wait` seconds after the end of the
+    /// previous one.
     #[must_use]
     pub fn repeated(self, transfers: u64, wait: Draw) -> Self {
         Self { transfers, wait, ..self }
@@ -73,7 +73,8 @@ impl Bulk {
         self.written_before + self.written
     }
 
-    /// Time from the start of the last completed transfer to the acknowledgment of its last byte and the FIN.
+    /// Time from the start of the last completed transfer to the acknowledgment of its last byte
+    /// and the FIN.
     #[must_use]
     pub fn completion_time(&self) -> Option<Duration> {
         self.completions.last().map(|(_, time)| *time)

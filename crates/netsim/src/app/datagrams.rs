@@ -1,14 +1,14 @@
-//! Packets without a connection: cross traffic that takes its share of a link, regardless of what happens to
-//! it.
+//! Packets without a connection: cross traffic that takes its share of a link, regardless of what
+//! happens to it.
 
 use super::{App, AppCx, AppEvent, Draw};
 use ackline_tcp_core::wire::checksum::checksum;
 use ackline_tcp_core::{ConnId, Instant};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Sends IPv4 packets of a protocol that no endpoint accepts (RFC 3692: 253, for experiments), without any
-/// feedback. Only for hosts whose packets are [queued](crate::Egress::Queued) at their link, since these
-/// packets bypass the scheduler.
+/// Sends IPv4 packets of a protocol that no endpoint accepts (RFC 3692: 253, for experiments),
+/// without any feedback. Only for hosts whose packets are [queued](crate::Egress::Queued) at their
+/// link, since these packets bypass the scheduler.
 #[derive(Debug)]
 pub struct Datagrams {
     from: Ipv4Addr,

@@ -1,4 +1,5 @@
-//! Downloads: a client opens a connection, the server sends a file and closes; the client waits and repeats.
+//! Downloads: a client opens a connection, the server sends a file and closes; the client waits and
+//! repeats.
 
 use super::stream::{Incoming, Outgoing, PerConn};
 use super::{App, AppCx, AppEvent, Draw, Timed};
@@ -26,8 +27,8 @@ pub struct Downloader {
 const BEGIN: u64 = 0;
 
 impl Downloader {
-    /// Downloads `count` files (`None`: endless) from the [`FileServer`] at `to`, waiting `wait` seconds
-    /// after each.
+    /// Downloads `count` files (`None`: endless) from the [`FileServer`] at `to`, waiting `wait`
+    /// seconds after each.
     #[must_use]
     pub const fn new(to: Target, config: Arc<ConnConfig>, wait: Draw, count: Option<u64>) -> Self {
         Self {
@@ -46,7 +47,8 @@ impl Downloader {
         }
     }
 
-    /// When each download completed, and how long it took from the SYN to the last byte and the FIN.
+    /// When each download completed, and how long it took from the SYN to the last byte and the
+    /// FIN.
     #[must_use]
     pub fn completions(&self) -> &[Timed] {
         &self.completions

@@ -27,7 +27,8 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// An application on a host. Each call takes place at one instant; what it writes is sent at that instant.
+/// An application on a host. Each call takes place at one instant; what it writes is sent at that
+/// instant.
 pub trait App: Debug + Send + Any {
     /// Its start time has come.
     fn start(&mut self, cx: &mut AppCx<'_>);
@@ -35,14 +36,14 @@ pub trait App: Debug + Send + Any {
     /// An event on one of its connections.
     fn event(&mut self, cx: &mut AppCx<'_>, conn: ConnId, event: AppEvent);
 
-    /// A timer has expired; `number` is the one given when it was set. Timers are never cancelled: ignore one
-    /// that is no longer needed.
+    /// A timer has expired; `number` is the one given when it was set. Timers are never cancelled:
+    /// ignore one that is no longer needed.
     fn timer(&mut self, cx: &mut AppCx<'_>, number: u64) {
         let _ = (cx, number);
     }
 
-    /// Reports measurements by name. The name includes the unit (`completion_s`, `received_bytes`); otherwise
-    /// the value is a count.
+    /// Reports measurements by name. The name includes the unit (`completion_s`, `received_bytes`);
+    /// otherwise the value is a count.
     fn metrics(&self, report: &mut dyn FnMut(&str, f64));
 
     /// Reports individual times by name: when each ended, and how long it was.
@@ -143,8 +144,8 @@ impl AppCx<'_> {
         self.owners.clear(conn);
     }
 
-    /// Sends an IP packet past TCP, at this instant. Not for hosts that [feed](crate::Egress::Fed) their
-    /// links.
+    /// Sends an IP packet past TCP, at this instant. Not for hosts that [feed](crate::Egress::Fed)
+    /// their links.
     pub fn send_packet(&mut self, packet: Vec<u8>) {
         self.raw.push(packet);
     }

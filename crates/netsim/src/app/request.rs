@@ -1,4 +1,5 @@
-//! Requests and responses: a client sends a request, waits for the whole response, thinks, and repeats.
+//! Requests and responses: a client sends a request, waits for the whole response, thinks, and
+//! repeats.
 //!
 //! ```text
 //!   client  ──request──►          ──request──►
@@ -124,7 +125,8 @@ impl Client {
         }
         if !self.is_done() {
             let think = self.options.think.time(cx.rng());
-            // The next request is sent after this response was acknowledged, even without think time.
+            // The next request is sent after this response was acknowledged, even without think
+            // time.
             cx.set_timer(cx.now() + think, ASK);
         }
     }

@@ -1,4 +1,5 @@
-//! Senders that do not always have something to send: writes of a size at intervals, and sources that are on and off.
+//! Senders that do not always have something to send: writes of a size at intervals, and sources
+//! that are on and off.
 
 use super::stream::Outgoing;
 use super::{App, AppCx, AppEvent, Draw};
@@ -9,7 +10,8 @@ use std::sync::Arc;
 /// When a source has something to write.
 #[derive(Clone, Debug)]
 pub enum Schedule {
-    /// A write of `size` bytes every `interval` seconds, the first when the connection is established.
+    /// A write of `size` bytes every `interval` seconds, the first when the connection is
+    /// established.
     Writes {
         /// Bytes of each write.
         size: Draw,
@@ -18,8 +20,8 @@ pub enum Schedule {
         /// Writes until the connection is closed; `None`: without end.
         count: Option<u64>,
     },
-    /// As fast as TCP takes it for a time, then nothing for a time. What stands in the send buffer when a source goes off is
-    /// still sent.
+    /// As fast as TCP takes it for a time, then nothing for a time. What stands in the send buffer
+    /// when a source goes off is still sent.
     OnOff {
         /// Seconds on.
         on: Draw,

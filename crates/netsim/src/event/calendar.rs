@@ -92,8 +92,8 @@ impl<E> Calendar<E> {
         self.len += 1;
     }
 
-    /// If the next bucket with events has only one, which is due by `end` and in a bucket before that of `far`, it becomes the
-    /// present one, and the event is taken.
+    /// If the next bucket with events has only one, which is due by `end` and in a bucket before
+    /// that of `far`, it becomes the present one, and the event is taken.
     #[inline]
     pub(super) fn pop_alone(&mut self, end: Instant, far: Instant) -> Option<(Order, E)> {
         let number = self.next()?;
@@ -113,8 +113,8 @@ impl<E> Calendar<E> {
         Some((order, event))
     }
 
-    /// The next bucket with events becomes the present one, and they move to `near`; or a bucket before it, with the event
-    /// at `far`. False if there is none.
+    /// The next bucket with events becomes the present one, and they move to `near`; or a bucket
+    /// before it, with the event at `far`. False if there is none.
     #[inline]
     pub(super) fn turn_over(&mut self, far: Option<Instant>, near: &mut Heap<E>) -> bool {
         let far = far.map(|at| at.as_nanos() >> self.shift);
@@ -171,7 +171,8 @@ impl<E> Calendar<E> {
         events.min()
     }
 
-    /// Doubles the width of the buckets, or halves it. False if it stays. [`restart`](Self::restart) must follow.
+    /// Doubles the width of the buckets, or halves it. False if it stays.
+    /// [`restart`](Self::restart) must follow.
     pub(super) fn set_width(&mut self, wider: bool) -> bool {
         let shift = if wider { self.shift + 1 } else { self.shift - 1 };
         let changes = (NARROWEST..=WIDEST).contains(&shift);

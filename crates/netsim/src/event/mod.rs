@@ -29,7 +29,8 @@ impl Order {
     }
 }
 
-/// The queue of future events: a calendar (Brown, 1988) whose buckets are about as wide as the time between two events.
+/// The queue of future events: a calendar (Brown, 1988) whose buckets are about as wide as the time
+/// between two events.
 ///
 /// ```text
 ///                 present bucket
@@ -37,9 +38,9 @@ impl Order {
 ///           │ near: heap│   calendar: buckets │  far: heap
 /// ```
 ///
-/// An event is put into its bucket and taken out of it again without a comparison with others, but for those of the same bucket.
-/// The order does not depend on the width, which follows the events: it is halved if buckets are crowded, and doubled if too
-/// many events are beyond the last one.
+/// An event is put into its bucket and taken out of it again without a comparison with others, but
+/// for those of the same bucket. The order does not depend on the width, which follows the events:
+/// it is halved if buckets are crowded, and doubled if too many events are beyond the last one.
 #[derive(Debug)]
 pub struct EventQueue<E> {
     /// Events of the present bucket and of earlier ones.
@@ -48,7 +49,8 @@ pub struct EventQueue<E> {
     /// Events that were beyond the calendar when they were added.
     far: Heap<E>,
     created: u64,
-    /// Of the events of this round: how many there were, how many buckets they took, and how many were added beyond the calendar.
+    /// Of the events of this round: how many there were, how many buckets they took, and how many
+    /// were added beyond the calendar.
     round: Round,
 }
 
@@ -76,8 +78,8 @@ impl<E> Default for EventQueue<E> {
 }
 
 impl<E> EventQueue<E> {
-    /// Reserves the next position in the order, for an event whose owner keeps it in its own queue and only
-    /// [schedules](Self::schedule_in_order) the first.
+    /// Reserves the next position in the order, for an event whose owner keeps it in its own queue
+    /// and only [schedules](Self::schedule_in_order) the first.
     #[inline]
     pub fn reserve(&mut self, at: Instant) -> Order {
         self.created += 1;
@@ -235,7 +237,8 @@ mod tests {
         let mut now = 0;
         for step in 0..200_000 {
             if rng.below(2) == 0 || model.is_empty() {
-                // Reserved positions are used later, and out of turn. Distances between events change by powers of ten.
+                // Reserved positions are used later, and out of turn. Distances between events
+                // change by powers of ten.
                 let most = 10_u64.pow(2 + step / 20_000);
                 let order = queue.reserve(Instant::from_nanos(now + rng.below(most) * rng.below(2)));
                 queue.schedule_in_order(order, step);

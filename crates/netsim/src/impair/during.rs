@@ -4,8 +4,8 @@ use super::{Fate, ImpairCx, Impairment};
 use crate::packet::Packet;
 use ackline_tcp_core::Instant;
 
-/// Applies another impairment between two instants. Before and after, packets pass untouched and no random
-/// numbers are drawn.
+/// Applies another impairment between two instants. Before and after, packets pass untouched and no
+/// random numbers are drawn.
 #[derive(Debug)]
 pub struct During {
     from: Instant,

@@ -4,7 +4,8 @@ use super::{Fate, ImpairCx, Impairment};
 use crate::packet::Packet;
 use ackline_tcp_core::Duration;
 
-/// Adds a random delay, uniform up to a limit, to each packet. Keeps the order unless told otherwise.
+/// Adds a random delay, uniform up to a limit, to each packet. Keeps the order unless told
+/// otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Jitter {
     limit: Duration,

@@ -23,8 +23,8 @@ impl Impairment for Loss {
     }
 }
 
-/// Gilbert and Elliott's model: a good and a bad state, each with its own loss, and a possible change of
-/// state before each packet.
+/// Gilbert and Elliott's model: a good and a bad state, each with its own loss, and a possible
+/// change of state before each packet.
 #[derive(Clone, Copy, Debug)]
 pub struct GilbertElliott {
     /// Chance to go from good to bad.

@@ -1,5 +1,5 @@
-//! Impairments of a path, other than queueing: each one sees every packet that a link has serialised, in the
-//! order in which the link lists them.
+//! Impairments of a path, other than queueing: each one sees every packet that a link has
+//! serialised, in the order in which the link lists them.
 
 mod corrupt;
 mod drop_list;
@@ -20,8 +20,8 @@ use std::fmt::Debug;
 
 /// One impairment of a link.
 pub trait Impairment: Debug + Send {
-    /// Decides about `packet`; `fate` is the result of the impairments before it. Not called for lost
-    /// packets.
+    /// Decides about `packet`; `fate` is the result of the impairments before it. Not called for
+    /// lost packets.
     fn apply(&mut self, cx: &mut ImpairCx<'_>, packet: &mut Packet, fate: &mut Fate);
 
     /// True if it corrupts octets, so that checksums are needed.

@@ -1,5 +1,5 @@
-//! CoDel (RFC 8289): drops or marks once the sojourn time has been above a target for an interval, then more
-//! often, by the inverse square root of the number of drops.
+//! CoDel (RFC 8289): drops or marks once the sojourn time has been above a target for an interval,
+//! then more often, by the inverse square root of the number of drops.
 
 use super::{Action, DropReason, Limit, PacketFifo, Queue, QueueCx};
 use crate::packet::Packet;
@@ -122,7 +122,8 @@ impl Control {
                 None => packet = self.dodequeue(cx, params, fifo).0,
             }
             self.dropping = true;
-            // Section 5.4: continue at the rate that controlled the queue before, if that was recent.
+            // Section 5.4: continue at the rate that controlled the queue before, if that was
+            // recent.
             let delta = self.count.saturating_sub(self.lastcount);
             let recent = now.since(self.drop_next) < params.interval.saturating_mul(16);
             self.count = if delta > 1 && recent { delta } else { 1 };
@@ -169,7 +170,8 @@ mod tests {
     use super::super::bench::Bench;
     use super::*;
 
-    /// Packets of 1,000 bytes through 8 Mbit/s, 1 ms each, behind a standing queue: when each drop happens.
+    /// Packets of 1,000 bytes through 8 Mbit/s, 1 ms each, behind a standing queue: when each drop
+    /// happens.
     fn drop_times(seconds: u64) -> Vec<Instant> {
         let params = CoDelParams { limit: Limit::Unlimited, action: Action::Drop, ..CoDelParams::default() };
         let mut bench = Bench::new(CoDel::new(params), 8_000_000, 0);

@@ -1,5 +1,5 @@
-//! FQ-CoDel (RFC 8290): a queue for each of many hash buckets of flows, served in turn by deficit round robin, each
-//! controlled by CoDel. Flows that have just begun to send go first.
+//! FQ-CoDel (RFC 8290): a queue for each of many hash buckets of flows, served in turn by deficit
+//! round robin, each controlled by CoDel. Flows that have just begun to send go first.
 
 use super::codel::Control;
 use super::{CoDelParams, DropReason, PacketFifo, Queue, QueueCx};
@@ -27,7 +27,8 @@ impl Default for FqCoDelParams {
     }
 }
 
-/// Most packets that an overflow drops (section 4.1, as Linux: half of the longest queue up to this).
+/// Most packets that an overflow drops (section 4.1, as Linux: half of the longest queue up to
+/// this).
 const DROP_BATCH: usize = 64;
 
 /// A queue of one bucket.
@@ -46,7 +47,8 @@ struct Flow {
 pub struct FqCoDel {
     params: FqCoDelParams,
     flows: Vec<Flow>,
-    /// Buckets of flows that have just begun to send, and of the others, in the order of their turns.
+    /// Buckets of flows that have just begun to send, and of the others, in the order of their
+    /// turns.
     new: VecDeque<usize>,
     old: VecDeque<usize>,
     packets: usize,
@@ -65,8 +67,8 @@ impl FqCoDel {
         Self { params, flows, new: VecDeque::new(), old: VecDeque::new(), packets: 0, bytes: 0, keys: None }
     }
 
-    /// Section 4.1: by addresses and ports, perturbed by a random number. Their octets are hashed, because what `Hash` feeds a
-    /// hasher depends on the machine.
+    /// Section 4.1: by addresses and ports, perturbed by a random number. Their octets are hashed,
+    /// because what `Hash` feeds a hasher depends on the machine.
     fn bucket(&mut self, cx: &mut QueueCx<'_>, packet: &Packet) -> usize {
         let (first, second) = *self.keys.get_or_insert_with(|| (cx.rng.bits(), cx.rng.bits()));
         let mut hasher = SipHasher13::new_with_keys(first, second);
@@ -140,7 +142,8 @@ impl Queue for FqCoDel {
             } else {
                 self.old.pop_front();
             }
-            // An empty new flow waits a turn among the old ones, so that it cannot be new again at once.
+            // An empty new flow waits a turn among the old ones, so that it cannot be new again at
+            // once.
             if spent || (is_new && !self.old.is_empty()) {
                 self.old.push_back(bucket);
             } else {

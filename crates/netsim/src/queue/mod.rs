@@ -1,7 +1,7 @@
 //! Queues before a link, and active queue management (AQM), which marks or drops.
 //!
-//! Decisions at enqueue use the backlog found by the arriving packet: without that packet, and without the
-//! one being serialised.
+//! Decisions at enqueue use the backlog found by the arriving packet: without that packet, and
+//! without the one being serialised.
 
 mod codel;
 mod drop_tail;
@@ -35,8 +35,8 @@ pub trait Queue: Debug + Send {
     /// The link is idle: returns the next packet. Packets dropped on the way go to `cx`.
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet>;
 
-    /// A packet arrives while the queue is empty and the link idle: the same as [`enqueue`](Self::enqueue) and, unless the packet was
-    /// dropped, [`dequeue`](Self::dequeue).
+    /// A packet arrives while the queue is empty and the link idle: the same as
+    /// [`enqueue`](Self::enqueue) and, unless the packet was dropped, [`dequeue`](Self::dequeue).
     fn pass(&mut self, cx: &mut QueueCx<'_>, packet: Packet) -> Option<Packet> {
         self.enqueue(cx, packet);
         if self.packets() == 0 { None } else { self.dequeue(cx) }
@@ -108,8 +108,8 @@ pub enum Action {
     Mark,
     /// Drops it.
     Drop,
-    /// Marks it CE if it is ECN-capable, and otherwise lets it pass: only a full buffer drops (`nodrop` of
-    /// tc-red).
+    /// Marks it CE if it is ECN-capable, and otherwise lets it pass: only a full buffer drops
+    /// (`nodrop` of tc-red).
     MarkOnly,
 }
 

@@ -1,6 +1,8 @@
-//! PIE (RFC 8033): drops or marks at random, with a probability that a controller moves with the queueing delay and its trend.
+//! PIE (RFC 8033): drops or marks at random, with a probability that a controller moves with the
+//! queueing delay and its trend.
 //!
-//! The delay is that of the packet that left last (section 5.2 estimates it from the departure rate for want of time stamps).
+//! The delay is that of the packet that left last (section 5.2 estimates it from the departure rate
+//! for want of time stamps).
 
 use super::{Action, DropReason, Limit, PacketFifo, Queue, QueueCx};
 use crate::packet::Packet;
@@ -21,7 +23,8 @@ pub struct PieParams {
     pub beta: f64,
     /// The burst that passes undisturbed (MAX_BURST, 150 ms).
     pub burst: Duration,
-    /// What to do with a selected packet. Marks become drops while the probability is above a tenth (section 5.1).
+    /// What to do with a selected packet. Marks become drops while the probability is above a tenth
+    /// (section 5.1).
     pub action: Action,
 }
 
@@ -199,7 +202,8 @@ mod tests {
     use super::super::bench::Bench;
     use super::*;
 
-    /// Packets of 1,000 bytes through 8 Mbit/s for so long; `load` arrive for each that leaves. Returns the delays.
+    /// Packets of 1,000 bytes through 8 Mbit/s for so long; `load` arrive for each that leaves.
+    /// Returns the delays.
     fn run(bench: &mut Bench<Pie>, millis: u64, load: f64, ect: bool) -> Vec<Duration> {
         let mut delays = vec![];
         let mut owed = 0.0;

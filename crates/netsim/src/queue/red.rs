@@ -1,6 +1,6 @@
-//! Random early detection (Floyd, Jacobson, 1993) as in Linux: an average with a power-of-two weight that
-//! decays while the queue is empty, uniformly spread marks, and an adaptive `max_p` (Floyd, Gummadi, Shenker,
-//! 2001).
+//! Random early detection (Floyd, Jacobson, 1993) as in Linux: an average with a power-of-two
+//! weight that decays while the queue is empty, uniformly spread marks, and an adaptive `max_p`
+//! (Floyd, Gummadi, Shenker, 2001).
 //!
 //! ```text
 //!   mark probability

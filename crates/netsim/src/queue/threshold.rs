@@ -1,9 +1,11 @@
-//! Marking by the instantaneous queue, as for DCTCP: a step at one threshold, or a ramp between two.
+//! Marking by the instantaneous queue, as for DCTCP: a step at one threshold, or a ramp between
+//! two.
 
 use super::{Action, DropReason, Limit, PacketFifo, Queue, QueueCx};
 use crate::packet::Packet;
 
-/// Marks every packet that finds a backlog of more than `threshold` bytes (RFC 8257, section 3.1: K).
+/// Marks every packet that finds a backlog of more than `threshold` bytes (RFC 8257, section 3.1:
+/// K).
 #[derive(Debug)]
 pub struct Step {
     fifo: PacketFifo,
@@ -43,8 +45,8 @@ impl Queue for Step {
     }
 }
 
-/// Marks with a probability that rises from 0 at `min` bytes of backlog to 1 at `max`, independently for each
-/// packet.
+/// Marks with a probability that rises from 0 at `min` bytes of backlog to 1 at `max`,
+/// independently for each packet.
 #[derive(Debug)]
 pub struct Ramp {
     fifo: PacketFifo,

@@ -4,8 +4,8 @@ use ackline_tcp_core::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Queueing delays of one queue within the window: from a packet's arrival to its first bit on the link,
-/// without its own serialisation.
+/// Queueing delays of one queue within the window: from a packet's arrival to its first bit on the
+/// link, without its own serialisation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DelayRecord {
     /// Packets.
@@ -27,8 +27,8 @@ pub struct DelayRecord {
 }
 
 impl DelayRecord {
-    /// The delay not exceeded by the fraction `q` (0 to 1) of packets, ns, accurate to a thousandth; `None`
-    /// without packets.
+    /// The delay not exceeded by the fraction `q` (0 to 1) of packets, ns, accurate to a
+    /// thousandth; `None` without packets.
     #[must_use]
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let rank = (libm::ceil(q.clamp(0.0, 1.0) * self.count as f64) as u64).max(1);

@@ -1,9 +1,9 @@
-//! Records a simulation as plain data that can be serialised: connections and queues over time, queueing
-//! delays, packets.
+//! Records a simulation as plain data that can be serialised: connections and queues over time,
+//! queueing delays, packets.
 //!
-//! Memory is bounded whatever the length of a run. A series that reaches its limit drops every second point
-//! and is sampled half as often from then on; delays go into a histogram; anything that exceeds a limit is
-//! counted.
+//! Memory is bounded whatever the length of a run. A series that reaches its limit drops every
+//! second point and is sampled half as often from then on; delays go into a histogram; anything
+//! that exceeds a limit is counted.
 
 mod conn;
 mod delay;
@@ -62,8 +62,8 @@ pub struct RecordOptions {
     pub max_points: usize,
     /// Maximum connections recorded; further ones are [counted](Record::unrecorded_connections).
     pub max_connections: usize,
-    /// Start of the statistics window: anything before it (a warm-up) is in the series, but not in the
-    /// statistics.
+    /// Start of the statistics window: anything before it (a warm-up) is in the series, but not in
+    /// the statistics.
     pub from: Instant,
     /// End of the window.
     pub until: Instant,
@@ -102,7 +102,8 @@ pub struct Record {
     pub trace: Option<PacketTrace>,
 }
 
-/// Records a simulation, sampling at the instants of [`Sim::sample_every`](crate::Sim::sample_every).
+/// Records a simulation, sampling at the instants of
+/// [`Sim::sample_every`](crate::Sim::sample_every).
 #[derive(Debug)]
 pub struct Recorder {
     options: RecordOptions,

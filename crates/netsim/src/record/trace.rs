@@ -14,8 +14,8 @@ use std::borrow::Cow;
 pub struct TraceOptions {
     /// Links to record.
     pub links: Select<LinkId>,
-    /// Record all events: also when a packet enters the queue, and when its first and last bit leave.
-    /// Arrivals at the far node and drops are always recorded.
+    /// Record all events: also when a packet enters the queue, and when its first and last bit
+    /// leave. Arrivals at the far node and drops are always recorded.
     pub all_events: bool,
     /// Leave out arrivals: only drops, unless `all_events` is set.
     pub only_drops: bool,
@@ -45,8 +45,8 @@ pub struct TraceRow {
     pub at_ns: u64,
     /// Index of the link among all links.
     pub link: usize,
-    /// The event: `offered`, `started`, `left`, `delivered`, or why it was dropped: `overflow`, `aqm`,
-    /// `impairment`.
+    /// The event: `offered`, `started`, `left`, `delivered`, or why it was dropped: `overflow`,
+    /// `aqm`, `impairment`.
     pub event: Cow<'static, str>,
     /// True if it was dropped.
     pub dropped: bool,

@@ -1,6 +1,6 @@
-//! STIS, a simulator of path impairments: a wireless path as measured for the DCLOR draft (Swami, "DCLOR:
-//! De-correlated Loss Recovery using SACK option for spurious timeouts", draft-swami-tsvwg-tcp-dclor-00,
-//! 2002, section on simulation results).
+//! STIS, a simulator of path impairments: a wireless path as measured for the DCLOR draft (Swami,
+//! "DCLOR: De-correlated Loss Recovery using SACK option for spurious timeouts",
+//! draft-swami-tsvwg-tcp-dclor-00, 2002, section on simulation results).
 //!
 //! ```text
 //!   arrival ──► stall? ──► admission ──► the flow's queue, ──► route: ──► fixed ──► out
@@ -10,18 +10,20 @@
 //!
 //! The steps, with the numbers used in the comments below:
 //!
-//! 1. Packets arrive over a link of 10 Mbit/s, which is a [link](crate::LinkSpec) of the network, not part of
-//!    this node.
-//! 2. Stalls. Each flow has its own [stall process](Stalls), independent of its traffic. A packet that
-//!    arrives during a stall, in either direction, counts as arriving at its end.
-//! 3. Admission. A packet is accepted while the bytes in the buffer, over all flows and directions, are below
-//!    the limit; its own size does not count. It leaves the buffer when it leaves its queue.
+//! 1. Packets arrive over a link of 10 Mbit/s, which is a [link](crate::LinkSpec) of the network,
+//!    not part of this node.
+//! 2. Stalls. Each flow has its own [stall process](Stalls), independent of its traffic. A packet
+//!    that arrives during a stall, in either direction, counts as arriving at its end.
+//! 3. Admission. A packet is accepted while the bytes in the buffer, over all flows and directions,
+//!    are below the limit; its own size does not count. It leaves the buffer when it leaves its
+//!    queue.
 //! 4. Service. Each flow has a queue in each direction, with its own rate.
-//! 5. Delay. A fixed delay, plus that of the route: before each packet the route changes with a given
-//!    probability, and one of the two routes takes longer. So packets of one flow may overtake each other.
+//! 5. Delay. A fixed delay, plus that of the route: before each packet the route changes with a
+//!    given probability, and one of the two routes takes longer. So packets of one flow may
+//!    overtake each other.
 //!
-//! A flow's stalls only depend on the seed and the flow's [name](FlowBy): whatever its hosts do, they meet
-//! the same stalls.
+//! A flow's stalls only depend on the seed and the flow's [name](FlowBy): whatever its hosts do,
+//! they meet the same stalls.
 
 mod stalls;
 #[cfg(test)]
@@ -46,8 +48,8 @@ use std::net::IpAddr;
 pub enum FlowBy {
     /// Those between two hosts.
     Hosts,
-    /// Those between two hosts to and from one service port, the lower of a packet's two ports: a client that
-    /// opens one connection after another to one listener is one flow.
+    /// Those between two hosts to and from one service port, the lower of a packet's two ports: a
+    /// client that opens one connection after another to one listener is one flow.
     #[default]
     Service,
     /// Those of one TCP connection.
@@ -73,8 +75,8 @@ pub struct StisParams {
     pub stalls: Vec<StallKind>,
     /// The time between two draws that may start a stall.
     pub stall_every: Duration,
-    /// A stall also stops the service of the flow's two queues. Otherwise it only delays arriving packets,
-    /// and a backlog keeps draining.
+    /// A stall also stops the service of the flow's two queues. Otherwise it only delays arriving
+    /// packets, and a backlog keeps draining.
     pub stall_stops_service: bool,
 }
 
@@ -265,8 +267,8 @@ impl Middlebox for Stis {
 }
 
 impl FlowKey {
-    /// The flow of a packet, and whether it goes from the higher address to the lower. Packets without
-    /// addresses form one flow.
+    /// The flow of a packet, and whether it goes from the higher address to the lower. Packets
+    /// without addresses form one flow.
     fn of(packet: &Packet, by: FlowBy) -> (Self, bool) {
         let nobody = IpAddr::from([0; 4]);
         let addresses = [packet.source().unwrap_or(nobody), packet.destination().unwrap_or(nobody)];
@@ -283,7 +285,8 @@ impl FlowKey {
         (Self { ends: if backwards { [ends[1], ends[0]] } else { ends } }, backwards)
     }
 
-    /// The flow's name as a number (FNV-1a), so that its random numbers do not depend on when it is first seen.
+    /// The flow's name as a number (FNV-1a), so that its random numbers do not depend on when it is
+    /// first seen.
     fn number(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |octet: u8| hash = (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);

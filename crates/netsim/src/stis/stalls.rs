@@ -6,8 +6,8 @@
 //!    0     T     2T                    2T+D
 //! ```
 //!
-//! At each whole interval outside a stall, one draw decides whether a stall starts, and of which kind. A
-//! stall has a fixed duration, and the next draw is at the next whole interval.
+//! At each whole interval outside a stall, one draw decides whether a stall starts, and of which
+//! kind. A stall has a fixed duration, and the next draw is at the next whole interval.
 
 use crate::rng::SimRng;
 use ackline_tcp_core::{Duration, Instant};
@@ -34,9 +34,9 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Stalls of these kinds, with a draw at each whole multiple of `every`, starting with the first one
-    /// after zero. A draw compares one random number with the cumulative probabilities of the kinds, in
-    /// order.
+    /// Stalls of these kinds, with a draw at each whole multiple of `every`, starting with the
+    /// first one after zero. A draw compares one random number with the cumulative probabilities of
+    /// the kinds, in order.
     #[must_use]
     pub fn new(kinds: Vec<StallKind>, every: Duration, rng: SimRng) -> Self {
         let every = every.max(Duration::from_nanos(1));

@@ -204,7 +204,8 @@ fn flows_meet_the_same_stalls_whatever_else_happens() {
     assert_eq!(sends(0), sends(2));
 }
 
-/// Long-run shares of the default stalls. A cycle is a time up, geometric with mean 1 / 0.055 s = 18.18 s, and a stall of 5 or 8 s.
+/// Long-run shares of the default stalls. A cycle is a time up, geometric with mean 1 / 0.055 s =
+/// 18.18 s, and a stall of 5 or 8 s.
 #[test]
 fn stalls_have_their_long_run_shares() {
     for seed in 1..=3 {
@@ -218,7 +219,8 @@ fn stalls_have_their_long_run_shares() {
             stalls.drawn.iter().filter(|(begin, end)| end.since(*begin) == Duration::from_secs(8)).count();
         let fraction = stalled / end.since(Instant::ZERO).as_secs_f64();
         let up = (end.since(Instant::ZERO).as_secs_f64() - stalled) / count;
-        // About 85,000 cycles; standard errors: 0.0006 of the share, 0.06 s up, 0.003 s and 0.001 of the long ones.
+        // About 85,000 cycles; standard errors: 0.0006 of the share, 0.06 s up, 0.003 s and 0.001
+        // of the long ones.
         assert!((fraction - 0.2248).abs() < 0.003, "seed {seed}: {fraction}");
         assert!((up - 18.18).abs() < 0.3, "seed {seed}: {up}");
         assert!((stalled / count - 5.273).abs() < 0.015, "seed {seed}");

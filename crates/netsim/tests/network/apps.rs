@@ -59,8 +59,8 @@ fn an_answer_takes_a_round_trip() {
 
         let client_app = sim.app::<Client>(client).unwrap();
         let times: Vec<_> = client_app.latencies().iter().map(|(_, time)| time.as_millis()).collect();
-        // 5,000 bytes fit into the initial window. The first question waits for the handshake, as each does that
-        // has a connection of its own.
+        // 5,000 bytes fit into the initial window. The first question waits for the handshake, as
+        // each does that has a connection of its own.
         let expected = if reconnect { [40; 4] } else { [40, 20, 20, 20] };
         assert_eq!(times, expected);
         let ends: Vec<_> = client_app.latencies().iter().map(|(at, _)| at.as_millis()).collect();
@@ -132,7 +132,8 @@ fn a_source_is_silent_while_it_is_off() {
         received.push(sim.app::<Sink>(to).unwrap().received());
     }
     let steps: Vec<_> = received.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    // On in the first two halves of each four; then comes what the buffer (30,000 bytes) and the wire (5 ms at 1 MB/s) held.
+    // On in the first two halves of each four; then comes what the buffer (30,000 bytes) and the
+    // wire (5 ms at 1 MB/s) held.
     for (half, step) in steps.iter().enumerate() {
         let expected = if half % 4 < 2 { 300_000..=500_000 } else { 0..=35_000 };
         assert!(expected.contains(step), "half {half}: {steps:?}");
@@ -219,7 +220,8 @@ fn a_bsd_writer_copies_at_its_host_costs() {
 
 #[test]
 fn copy_rules_say_when_a_blocked_writer_goes_on() {
-    // An odd buffer: after two whole chunks 1,808 bytes are free, in which only the partial rule copies.
+    // An odd buffer: after two whole chunks 1,808 bytes are free, in which only the partial rule
+    // copies.
     let free = HostCosts::default();
     for (rule, buffered) in [(CopyRule::Whole(4_096), 8_192), (CopyRule::Partial(512), 10_000)] {
         let (mut sim, writer, _) = bsd(10_000, rule, free, 1 << 20);
@@ -233,8 +235,9 @@ fn copy_rules_say_when_a_blocked_writer_goes_on() {
     assert_eq!(sim.app::<Sink>(to).unwrap().complete(), 1);
 }
 
-/// A buffer of one chunk, and a receiver that holds its acknowledgment: a chunk leaves, and the writer waits for the round trip and the
-/// delayed ACK. With room for several chunks nobody waits for a timer.
+/// A buffer of one chunk, and a receiver that holds its acknowledgment: a chunk leaves, and the
+/// writer waits for the round trip and the delayed ACK. With room for several chunks nobody waits
+/// for a timer.
 #[test]
 fn a_small_bsd_buffer_waits_for_the_delayed_ack() {
     let rate = |buffer: u32| {
@@ -262,7 +265,8 @@ fn a_small_bsd_buffer_waits_for_the_delayed_ack() {
         assert_eq!(sink.wrong(), 0);
         (sink.received() - before) as f64 / seconds as f64
     };
-    // 170 ms of round trip, 40 ms of delayed ACK, and 4,096 + 52 and 52 bytes at 250 bytes a millisecond.
+    // 170 ms of round trip, 40 ms of delayed ACK, and 4,096 + 52 and 52 bytes at 250 bytes a
+    // millisecond.
     let cycle = 0.170 + 0.040 + (4_148.0 + 52.0) / 250_000.0;
     let locked = rate(4_096);
     assert!((locked / (4_096.0 / cycle) - 1.0).abs() < 0.01, "{locked} bytes a second");

@@ -77,7 +77,8 @@ fn a_packet_takes_serialisation_plus_delay_on_each_link() {
     net.sim.add_observer(arrivals.clone());
     net.transfer(Amount::Bytes(1));
     net.sim.run_until(Instant::from_millis(20));
-    // A SYN with MSS, SACK, timestamps and window scale has 60 bytes: 480 ns at 1 Gbit/s, 48 us at 10 Mbit/s.
+    // A SYN with MSS, SACK, timestamps and window scale has 60 bytes: 480 ns at 1 Gbit/s, 48 us at
+    // 10 Mbit/s.
     let times: Vec<_> = arrivals.0.lock().unwrap().iter().map(|(_, at)| at.as_nanos()).take(3).collect();
     let first = 1_000_000 + 480 + 1_000;
     let second = first + 48_000 + 10_000_000;

@@ -11,8 +11,8 @@ use ackline_tcp_core::config::ConnConfig;
 use ackline_tcp_core::{Duration, Instant};
 use std::sync::Arc;
 
-/// Mean wait in a queue with random arrivals and equal packets (M/D/1; Pollaczek, 1930; Khinchine, 1932), in units of the service time:
-/// rho / (2 (1 - rho)).
+/// Mean wait in a queue with random arrivals and equal packets (M/D/1; Pollaczek, 1930; Khinchine,
+/// 1932), in units of the service time: rho / (2 (1 - rho)).
 #[test]
 fn random_arrivals_wait_as_pollaczek_and_khinchine_say() {
     // 1,000 bytes at 8 Mbit/s take a millisecond.
@@ -46,9 +46,9 @@ fn random_arrivals_wait_as_pollaczek_and_khinchine_say() {
     }
 }
 
-/// Mathis, Semke, Mahdavi and Ott (1997): window = C / sqrt(p) segments. C is sqrt(3/2) = 1.22 if losses come at equal distances, and
-/// 1.31 if they come at random (Ott, Kemperman, Mathis, 1996), as they do here; recoveries, in which the window
-/// does not grow, take a little of it.
+/// Mathis, Semke, Mahdavi and Ott (1997): window = C / sqrt(p) segments. C is sqrt(3/2) = 1.22 if
+/// losses come at equal distances, and 1.31 if they come at random (Ott, Kemperman, Mathis, 1996),
+/// as they do here; recoveries, in which the window does not grow, take a little of it.
 #[test]
 fn reno_follows_the_square_root_law() {
     for p in [0.001, 0.004] {
@@ -70,8 +70,8 @@ fn reno_follows_the_square_root_law() {
     }
 }
 
-/// A bulk transfer over a trace of one line a millisecond is 1,500 bytes a millisecond on the wire, in segments of
-/// any size: 12 Mbit/s.
+/// A bulk transfer over a trace of one line a millisecond is 1,500 bytes a millisecond on the wire,
+/// in segments of any size: 12 Mbit/s.
 #[test]
 fn a_trace_carries_1500_bytes_per_line() {
     for mss in [100, 536, 700, 1_000, 1_448, 1_460] {

@@ -1,4 +1,5 @@
-//! Random networks: nothing is lost without being counted, nothing wrong is delivered, and nothing depends on who watches.
+//! Random networks: nothing is lost without being counted, nothing wrong is delivered, and nothing
+//! depends on who watches.
 
 use crate::common::{sink, target};
 use ackline_netsim::app::{Amount, Bulk, Draw, Sink};
@@ -152,8 +153,8 @@ impl Scenario {
         }
     }
 
-    /// `corrupts`: if there is corruption, it is on this link. A packet crosses only one that does, because two bits, even of
-    /// two links, may cancel out in the checksum of RFC 1071.
+    /// `corrupts`: if there is corruption, it is on this link. A packet crosses only one that does,
+    /// because two bits, even of two links, may cancel out in the checksum of RFC 1071.
     fn link(&self, corrupts: bool) -> LinkSpec {
         let mut link =
             LinkSpec::new(self.rate, Duration::from_micros(self.delay_us)).with_queue(self.queue());
@@ -359,8 +360,8 @@ proptest! {
 proptest! {
     #![proptest_config(config(100))]
 
-    /// Without harms packets do not need an event for their last bit, and with a recorder they get one: the order of all
-    /// others must stay.
+    /// Without harms packets do not need an event for their last bit, and with a recorder they get
+    /// one: the order of all others must stay.
     #[test]
     fn watching_changes_nothing(
         scenario in scenario(prop::sample::subsequence(&HARMS[..], 0..=2)),
@@ -457,8 +458,9 @@ impl Scenario {
 proptest! {
     #![proptest_config(config(100))]
 
-    /// Packets without octets and connections without data are like any others: the same packets, octet for octet, at the same
-    /// times, the same events of connections, the same statistics, memory included, and the same results.
+    /// Packets without octets and connections without data are like any others: the same packets,
+    /// octet for octet, at the same times, the same events of connections, the same statistics,
+    /// memory included, and the same results.
     #[test]
     fn octets_make_no_difference(
         scenario in scenario(prop::sample::subsequence(&HARMS[..], 0..=HARMS.len())),

@@ -74,12 +74,14 @@ fn series_and_statistics_of_a_full_link() {
     assert_eq!((queue.queue.as_str(), queue.rate_bps), ("drop-tail", Some(10_000_000)));
     let window = queue.window.unwrap();
     assert_eq!((window.from_ns, window.until_ns), (2_000_000_000, 10_000_000_000));
-    // The buffer is larger than the product of rate and delay (33 packets), so the link never idles.
+    // The buffer is larger than the product of rate and delay (33 packets), so the link never
+    // idles.
     assert!((window.utilisation() - 1.0).abs() < 1e-9, "{}", window.utilisation());
     assert!((window.throughput_bps() - 10e6).abs() < 12_000.0 / 8.0);
     assert!(queue.bins().all(|bin| (0.0..=1.0).contains(&bin.utilisation)));
 
-    // A packet of 1,500 bytes takes 1.2 ms, and at most 50 of them and one in service are ahead of another.
+    // A packet of 1,500 bytes takes 1.2 ms, and at most 50 of them and one in service are ahead of
+    // another.
     let delay = &queue.delay;
     assert!(delay.max_ns <= 51 * 1_200_000 && delay.max_ns > 48 * 1_200_000, "{delay:?}");
     let packets = window.counters().delivered;

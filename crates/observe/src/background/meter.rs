@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Reads the counters of a capture or a trace while it runs, from any thread, at no cost to the stack.
+/// Reads the counters of a capture or a trace while it runs, from any thread, at no cost to the
+/// stack.
 ///
 /// Clones read the same counters. The default reads zeros.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,5 @@
-//! Writing on a thread of its own: what happens in a stack is copied into a bounded queue, and never waits for the file.
+//! Writing on a thread of its own: what happens in a stack is copied into a bounded queue, and
+//! never waits for the file.
 
 pub(crate) mod meter;
 pub(crate) mod queue;

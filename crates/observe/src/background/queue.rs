@@ -1,4 +1,5 @@
-//! The queue between a stack and the thread that writes: bounded in bytes, and never waited for by the stack.
+//! The queue between a stack and the thread that writes: bounded in bytes, and never waited for by
+//! the stack.
 
 use super::meter::Meter;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -76,7 +77,8 @@ impl<R: Queued> Queue<R> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a record, of whose bytes `fill` appends at most `most`. If there is no room, `count` records are lost.
+    /// Adds a record, of whose bytes `fill` appends at most `most`. If there is no room, `count`
+    /// records are lost.
     pub(crate) fn push(&self, record: R, count: u64, most: usize, fill: impl FnOnce(&mut Vec<u8>)) {
         self.change(|state, room| {
             if most + 2 * size_of::<R>() > room {
@@ -128,7 +130,8 @@ impl<R: Queued> Queue<R> {
         self.lock().writing = 0;
     }
 
-    /// Puts what waits into `batch`, which is empty; sleeps until there is something. False if the queue is closed and empty.
+    /// Puts what waits into `batch`, which is empty; sleeps until there is something. False if the
+    /// queue is closed and empty.
     pub(crate) fn take(&self, batch: &mut Batch<R>) -> bool {
         let mut state = self.lock();
         state.wake_at = 1;

@@ -4,8 +4,8 @@ use ackline_tcp_core::wire::checksum::Accumulator;
 use ackline_tcp_core::wire::{PROTOCOL_TCP, PROTOCOL_UDP};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Completes the checksum of a TCP or UDP packet of `length` octets: `packet` are the first, and `rest` is the sum of the others.
-/// `None` if it is another packet, or is cut before the checksum.
+/// Completes the checksum of a TCP or UDP packet of `length` octets: `packet` are the first, and
+/// `rest` is the sum of the others. `None` if it is another packet, or is cut before the checksum.
 pub(super) fn complete(packet: &mut [u8], length: usize, rest: u16) -> Option<()> {
     let (protocol, start) = transport(packet)?;
     let field = start
@@ -34,7 +34,8 @@ pub(super) fn complete(packet: &mut [u8], length: usize, rest: u16) -> Option<()
     Some(())
 }
 
-/// The protocol of a packet, and where its header begins; `None` if the packet is cut before that, or has extension headers.
+/// The protocol of a packet, and where its header begins; `None` if the packet is cut before that,
+/// or has extension headers.
 pub(super) fn transport(packet: &[u8]) -> Option<(u8, usize)> {
     match packet.first()? >> 4 {
         4 => Some((*packet.get(9)?, usize::from(packet[0] & 15) * 4)),

@@ -13,7 +13,8 @@ pub(super) struct Comments {
     /// For the next packets of connections.
     pub(super) notes: Notes,
     text: String,
-    /// Why the last packet was sent, and the words for that: most are sent for the same reason as the one before.
+    /// Why the last packet was sent, and the words for that: most are sent for the same reason as
+    /// the one before.
     stated: Option<Sent>,
     statement: String,
 }

@@ -140,8 +140,8 @@ impl Files {
         self.cut(CutShort::Error(failed.error));
     }
 
-    /// Ends the file, all of which is written, and begins the next one. False if there is to be none, or would be one without
-    /// an end, because its size is too small for a packet.
+    /// Ends the file, all of which is written, and begins the next one. False if there is to be
+    /// none, or would be one without an end, because its size is too small for a packet.
     fn rotate(&mut self) -> io::Result<bool> {
         let Some(files) = self.options.files else { return Ok(false) };
         if self.current.file.records() == 0 {

@@ -42,27 +42,31 @@ pub struct CaptureOptions {
     pub epoch_ns: u64,
     /// Name of the interface in the file, such as `ack0`.
     pub interface: String,
-    /// What packets begin with. [`LinkType::Ethernet`] is for a device with Ethernet frames: their headers are captured, too.
+    /// What packets begin with. [`LinkType::Ethernet`] is for a device with Ethernet frames: their
+    /// headers are captured, too.
     pub link_type: LinkType,
     /// Said of the whole file; empty if nothing.
     pub comment: String,
-    /// Bytes of each packet that are captured; `None`: all. The file states every packet's length, and the checksum of the
-    /// whole packet also if it is cut.
+    /// Bytes of each packet that are captured; `None`: all. The file states every packet's length,
+    /// and the checksum of the whole packet also if it is cut.
     pub snap_length: Option<NonZeroU32>,
-    /// Write a super-packet as the packets that it is split into on the wire; otherwise as one packet, as the device gets it.
+    /// Write a super-packet as the packets that it is split into on the wire; otherwise as one
+    /// packet, as the device gets it.
     pub split: bool,
     /// Most bytes of a file; `None`: no limit.
     pub file_size: Option<NonZeroU64>,
-    /// Files of [`file_size`](Self::file_size) to keep: after the last, the oldest is deleted. Their names are numbered:
-    /// `trace_00001.pcapng`. `None`: one file, and the capture ends when it is full.
+    /// Files of [`file_size`](Self::file_size) to keep: after the last, the oldest is deleted.
+    /// Their names are numbered: `trace_00001.pcapng`. `None`: one file, and the capture ends when
+    /// it is full.
     pub files: Option<NonZeroU32>,
-    /// Most bytes that wait for the thread, about 100 for each packet included. Packets that find no room are counted, and missing
-    /// in the file.
+    /// Most bytes that wait for the thread, about 100 for each packet included. Packets that find
+    /// no room are counted, and missing in the file.
     pub queue: usize,
 }
 
 impl CaptureOptions {
-    /// Whole packets without link headers, super-packets as they are, one file without limit, 32 MiB of queue.
+    /// Whole packets without link headers, super-packets as they are, one file without limit, 32
+    /// MiB of queue.
     #[must_use]
     pub fn new(interface: impl Into<String>, epoch_ns: u64) -> Self {
         Self {
@@ -81,7 +85,8 @@ impl CaptureOptions {
 
 /// A capture that runs: give [`observer`](Self::observer) and [`tracer`](Self::tracer) to a stack.
 ///
-/// Ends when [finished](Self::finish) or dropped. A stack may keep its observer and tracer, which do nothing from then on.
+/// Ends when [finished](Self::finish) or dropped. A stack may keep its observer and tracer, which
+/// do nothing from then on.
 #[derive(Debug)]
 pub struct Capture {
     background: Background<Record, CaptureSummary>,

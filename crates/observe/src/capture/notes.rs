@@ -1,6 +1,7 @@
 //! Notes: what happened to connections, kept for the comments of their next packets.
 //!
-//! A connection that sends nothing keeps its notes. Whoever opens many of those must not silence others, so the oldest make room.
+//! A connection that sends nothing keeps its notes. Whoever opens many of those must not silence
+//! others, so the oldest make room.
 
 use crate::labels;
 use ackline_tcp_core::events::TraceEvent;
@@ -22,7 +23,8 @@ type Note = (Instant, TraceEvent);
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     of: HashMap<ConnId, OfConnection>,
-    /// Connections in the order of their first notes; those that are not in `of` with this number have sent or ended.
+    /// Connections in the order of their first notes; those that are not in `of` with this number
+    /// have sent or ended.
     order: VecDeque<(u64, ConnId)>,
     /// Connections that have had notes.
     begun: u64,
@@ -54,7 +56,8 @@ impl Notes {
                 entry.insert(OfConnection { number: self.begun, notes: vec![] })
             }
         };
-        // A device that refused the packet is offered it again, and the rule and the queue are told again; a wait goes on.
+        // A device that refused the packet is offered it again, and the rule and the queue are told
+        // again; a wait goes on.
         let has_room = notes.len() < MAX_NOTES;
         let same = notes.iter_mut().find(|(_, known)| match (known, event) {
             (TraceEvent::Blocked { cause }, TraceEvent::Blocked { cause: now }) => cause == now,

@@ -27,8 +27,8 @@ const NO_ETHERNET: [[u8; 14]; 2] =
     [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x08, 0x00], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x86, 0xdd]];
 
 impl CopyPackets {
-    /// Copies a packet: as it is, or as the segments of `segment_size` octets that it is split into on the wire. What the
-    /// thread can find out from the headers is left to it.
+    /// Copies a packet: as it is, or as the segments of `segment_size` octets that it is split into
+    /// on the wire. What the thread can find out from the headers is left to it.
     fn copy(&self, mut record: PacketRecord, link: &[u8], headers: &[u8], mut payload: Payload<'_>) {
         let link: &[u8] = match self.link_type {
             LinkType::Ethernet if link.is_empty() => {

@@ -1,14 +1,15 @@
 //! Pieces: what is kept of a packet or of a segment in the queue.
 //!
-//! A piece is the first octets and, if a checksum is to be completed, the ones' complement sum of those that are cut off. So the
-//! payload is read where it is, and not copied.
+//! A piece is the first octets and, if a checksum is to be completed, the ones' complement sum of
+//! those that are cut off. So the payload is read where it is, and not copied.
 
 use ackline_tcp_core::wire::checksum::Accumulator;
 
 /// Octets of the sum.
 pub(super) const SUM: usize = 2;
 
-/// Appends the first `room` octets of `slices`, which are one string, and their sum if `sums` and more follow.
+/// Appends the first `room` octets of `slices`, which are one string, and their sum if `sums` and
+/// more follow.
 pub(super) fn keep<'a>(
     bytes: &mut Vec<u8>,
     slices: impl IntoIterator<Item = &'a [u8]>,
@@ -30,7 +31,8 @@ pub(super) fn keep<'a>(
     }
 }
 
-/// Takes the piece of `length` octets that was [kept](keep): its first octets, and the sum of the others.
+/// Takes the piece of `length` octets that was [kept](keep): its first octets, and the sum of the
+/// others.
 pub(super) fn take<'a>(
     bytes: &mut &'a mut [u8],
     length: usize,

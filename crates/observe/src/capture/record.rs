@@ -22,8 +22,9 @@ pub(super) struct PacketRecord {
     pub(super) incomplete_checksum: bool,
     /// Octets of data per segment of a super-packet.
     pub(super) segment_size: Option<NonZeroU16>,
-    /// Octets of a super-packet's IP and TCP headers, if it is to be split into its segments: all headers come first, then
-    /// a [piece](super::pieces) per segment. Otherwise the packet is one piece.
+    /// Octets of a super-packet's IP and TCP headers, if it is to be split into its segments: all
+    /// headers come first, then a [piece](super::pieces) per segment. Otherwise the packet is one
+    /// piece.
     pub(super) split: Option<u8>,
     /// Of a packet that was sent.
     pub(super) sent: Option<Sent>,

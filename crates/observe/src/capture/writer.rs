@@ -25,7 +25,8 @@ impl Writer {
         Self { files, epoch_ns, comments: Comments::default(), segment: vec![], headers: HeaderBuf::new() }
     }
 
-    /// Writes a packet, whose pieces are the next of `bytes`; it caused `events`, and came after `gap` that were lost.
+    /// Writes a packet, whose pieces are the next of `bytes`; it caused `events`, and came after
+    /// `gap` that were lost.
     fn packet(&mut self, record: &PacketRecord, bytes: &mut &mut [u8], events: &[Record], gap: u64) {
         self.comments.begin(record);
         self.comments.departure(record);
@@ -47,7 +48,8 @@ impl Writer {
         files.packet(&entry(*epoch_ns, record, record.original, data, comments.as_str()));
     }
 
-    /// Writes the segments of a super-packet. The first tells of what was before it, the last of what came of it.
+    /// Writes the segments of a super-packet. The first tells of what was before it, the last of
+    /// what came of it.
     fn segments(
         &mut self,
         record: &PacketRecord,

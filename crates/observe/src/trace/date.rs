@@ -9,8 +9,8 @@ pub(super) fn rfc3339(unix_ns: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
 }
 
-/// Year, month and day of the Gregorian calendar. Years are counted from March, so that a leap day is a year's last; 400
-/// of them have 146,097 days.
+/// Year, month and day of the Gregorian calendar. Years are counted from March, so that a leap day
+/// is a year's last; 400 of them have 146,097 days.
 const fn civil(days_since_1970: u64) -> (u64, u64, u64) {
     // Days from 1 March of the year 0 to 1970.
     let days = days_since_1970 + 719_468;

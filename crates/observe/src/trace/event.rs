@@ -1,7 +1,8 @@
 //! The events of a trace.
 //!
-//! Names that begin with `recovery:` and their fields are qlog's (draft-ietf-quic-qlog-quic-events; before revision 12 they
-//! had a category of their own), where those fit TCP. docs/traces.md lists all.
+//! Names that begin with `recovery:` and their fields are qlog's (draft-ietf-quic-qlog-quic-events;
+//! before revision 12 they had a category of their own), where those fit TCP. docs/traces.md lists
+//! all.
 
 use super::metrics::Metrics;
 use crate::labels;
@@ -15,7 +16,8 @@ use std::net::SocketAddr;
 /// A word of a fixed set.
 pub type Word = Cow<'static, str>;
 
-/// What happened. Sequence numbers are those of the wire, times are in milliseconds, lengths in bytes.
+/// What happened. Sequence numbers are those of the wire, times are in milliseconds, lengths in
+/// bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", content = "data")]
 #[non_exhaustive]

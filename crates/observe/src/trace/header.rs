@@ -75,7 +75,8 @@ pub struct VantagePoint {
     /// A name.
     #[serde(default)]
     pub name: String,
-    /// `unknown`: a stack opens connections and accepts them. Each `ackline:connection_opened` has its role.
+    /// `unknown`: a stack opens connections and accepts them. Each `ackline:connection_opened` has
+    /// its role.
     #[serde(rename = "type")]
     pub kind: String,
 }

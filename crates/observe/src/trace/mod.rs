@@ -1,7 +1,8 @@
 //! Traces of a running stack: what happened inside its connections, as JSON.
 //!
-//! A file is a sequence of JSON texts (RFC 7464) in qlog's container (draft-ietf-quic-qlog-main-schema-14): a [`Header`], then a
-//! [`Record`] per event. [`Trace`] writes it, [`Reader`] reads it.
+//! A file is a sequence of JSON texts (RFC 7464) in qlog's container
+//! (draft-ietf-quic-qlog-main-schema-14): a [`Header`], then a [`Record`] per event. [`Trace`]
+//! writes it, [`Reader`] reads it.
 //!
 //! | file | owns |
 //! |---|---|
@@ -46,7 +47,8 @@ pub use writer::RECORD_SEPARATOR;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TraceOptions {
-    /// The instant of the stack's clock that is time 0 of the file; earlier events have time 0, too.
+    /// The instant of the stack's clock that is time 0 of the file; earlier events have time 0,
+    /// too.
     pub origin: Instant,
     /// Nanoseconds from 1970 to `origin`.
     pub origin_unix_ns: u64,
@@ -58,8 +60,8 @@ pub struct TraceOptions {
     pub vantage_point: String,
     /// Most bytes of the file; `None`: no limit. The trace ends when it is full.
     pub file_size: Option<NonZeroU64>,
-    /// Most bytes that wait for the thread, about 100 for each event. Events that find no room are counted, and missing in
-    /// the file.
+    /// Most bytes that wait for the thread, about 100 for each event. Events that find no room are
+    /// counted, and missing in the file.
     pub queue: usize,
 }
 
@@ -81,7 +83,8 @@ impl TraceOptions {
 
 /// A trace that runs: give its [`tracer`](Self::tracer) to a stack.
 ///
-/// Ends when [finished](Self::finish) or dropped. A stack may keep the tracer, which does nothing from then on.
+/// Ends when [finished](Self::finish) or dropped. A stack may keep the tracer, which does nothing
+/// from then on.
 #[derive(Debug)]
 pub struct Trace(Background<Waiting, TraceSummary>);
 

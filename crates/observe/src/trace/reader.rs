@@ -54,8 +54,8 @@ impl From<io::Error> for ReadError {
 
 /// Reads a trace as it comes, in memory for one record: an iterator of its records.
 ///
-/// A file need not be whole: a last record that is cut off is left out, and damaged ones are skipped to the next separator
-/// (RFC 7464, section 2.1).
+/// A file need not be whole: a last record that is cut off is left out, and damaged ones are
+/// skipped to the next separator (RFC 7464, section 2.1).
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
@@ -142,8 +142,8 @@ struct Any {
     _data: IgnoredAny,
 }
 
-/// Reads a text and the separator behind it; the separator before it has been read. True if it is the last one, `None` if
-/// there is none. Of one that is too long, the beginning.
+/// Reads a text and the separator behind it; the separator before it has been read. True if it is
+/// the last one, `None` if there is none. Of one that is too long, the beginning.
 fn read_text(input: &mut impl BufRead, text: &mut Vec<u8>) -> io::Result<Option<bool>> {
     text.clear();
     let mut is_there = false;

@@ -38,7 +38,8 @@ fn from_millis<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error>
     Ok(Duration::from_nanos((time * 1e6).round() as u64))
 }
 
-/// A connection of the trace: `conn 3.1` is the second one with index 3. The comments of captures have the index.
+/// A connection of the trace: `conn 3.1` is the second one with index 3. The comments of captures
+/// have the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Group {
     /// Used again after the connection has ended.

@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that may wait to be written before no more messages are taken: one message, and as much again.
+/// Bytes that may wait to be written before no more messages are taken: one message, and as much
+/// again.
 const MOST_UNSENT: usize = 2 * 65_537;
 
 /// A connection on which each message has its length before it.
@@ -23,7 +24,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
         Self { stream, read: early, unsent: vec![] }
     }
 
-    /// Sends a message while [`recv`](Self::recv) is waited for. One that finds too many before it, or is none, is lost.
+    /// Sends a message while [`recv`](Self::recv) is waited for. One that finds too many before it,
+    /// or is none, is lost.
     pub(crate) fn send(&mut self, message: &[u8]) {
         if let Ok(length) = u16::try_from(message.len())
             && self.unsent.len() < MOST_UNSENT
@@ -33,7 +35,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
         }
     }
 
-    /// Waits for a message; `UnexpectedEof` when the peer has closed. Dropping the future loses none.
+    /// Waits for a message; `UnexpectedEof` when the peer has closed. Dropping the future loses
+    /// none.
     pub(crate) async fn recv(&mut self) -> io::Result<Vec<u8>> {
         std::future::poll_fn(|cx| self.poll_recv(cx)).await
     }

@@ -5,7 +5,8 @@
 //!                              └── no answer in time, a failure, an end ──► the next resolver
 //! ```
 //!
-//! What is no answer to an open question changes nothing (RFC 5452, section 9.1): it reaches neither the client nor the table of names.
+//! What is no answer to an open question changes nothing (RFC 5452, section 9.1): it reaches
+//! neither the client nor the table of names.
 
 pub(crate) mod framed;
 mod question;
@@ -39,7 +40,8 @@ const SETTLED: Duration = Duration::from_secs(1);
 /// How long a client's connection may have no question open (RFC 7766, section 6.2.3).
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Questions of one flow or connection that may be open, and their bytes. A further one is dropped, and may come again.
+/// Questions of one flow or connection that may be open, and their bytes. A further one is dropped,
+/// and may come again.
 const MOST_OPEN: usize = 64;
 const MOST_BYTES: usize = 16 << 10;
 
@@ -123,14 +125,16 @@ struct Asking<'a> {
     shared: &'a Shared,
     client: IpAddr,
     ways: Ways,
-    /// Longest answer that reaches the client over UDP; over TCP `None`, and resolvers are asked over TCP as well.
+    /// Longest answer that reaches the client over UDP; over TCP `None`, and resolvers are asked
+    /// over TCP as well.
     room: Option<usize>,
     /// The one of `ways` that is asked.
     at: usize,
     line: Line,
     /// The resolver has answered on this line.
     has_answered: bool,
-    /// Resolvers have closed with questions open: each gets one at a time. What a server has not read when it closes resets the connection, and an answer with it.
+    /// Resolvers have closed with questions open: each gets one at a time. What a server has not
+    /// read when it closes resets the connection, and an answer with it.
     one_by_one: bool,
     open: Vec<Open>,
     bytes: usize,
@@ -207,7 +211,8 @@ impl<'a> Asking<'a> {
         true
     }
 
-    /// Connects to the first resolver that can be reached; what the client is told if there is none.
+    /// Connects to the first resolver that can be reached; what the client is told if there is
+    /// none.
     async fn reach(&mut self) -> Result<(), Refusal> {
         let mut outcome = Err(Refusal::Drop);
         for _ in 0..self.ways.len() {
@@ -236,7 +241,8 @@ impl<'a> Asking<'a> {
         Box::pin(async move { upstream.ask(&out, resolver.address, by, room, limit).await })
     }
 
-    /// Waits for the next answer, or until there is none for a question. Dropping the future loses nothing.
+    /// Waits for the next answer, or until there is none for a question. Dropping the future loses
+    /// nothing.
     async fn next(&mut self) -> Result<Vec<u8>, Refusal> {
         loop {
             if let Some(done) = self.done.pop_front() {
@@ -292,8 +298,8 @@ impl<'a> Asking<'a> {
         self.done.push_back(Ok(answer));
     }
 
-    /// Remembers the addresses in an answer. False for one that should have some and cannot be read: nobody could say what the client would
-    /// learn from it.
+    /// Remembers the addresses in an answer. False for one that should have some and cannot be
+    /// read: nobody could say what the client would learn from it.
     fn learn(&self, question: &Question, answer: &[u8]) -> bool {
         let Shared { config, names, counters, .. } = self.shared;
         let room = self.room.map_or(usize::MAX, |room| room.min(question.room()));
@@ -308,7 +314,8 @@ impl<'a> Asking<'a> {
         true
     }
 
-    /// The resolver has closed. It may when it likes, and what it has not answered is asked again (RFC 7766, section 6.2.4).
+    /// The resolver has closed. It may when it likes, and what it has not answered is asked again
+    /// (RFC 7766, section 6.2.4).
     fn ended(&mut self) {
         let has_several = self.open.iter().filter(|open| open.is_sent).nth(1).is_some();
         let was_one_by_one = self.one_by_one;
@@ -374,7 +381,8 @@ impl<'a> Asking<'a> {
 }
 
 impl Line {
-    /// Sends what has not been sent, and waits for what happens then. Dropping the future loses nothing.
+    /// Sends what has not been sent, and waits for what happens then. Dropping the future loses
+    /// nothing.
     async fn news(&mut self, open: &mut [Open], one_by_one: bool) -> News {
         match self {
             Self::Closed => pending().await,

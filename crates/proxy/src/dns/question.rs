@@ -1,4 +1,5 @@
-//! What a client asks, and what is an answer to it: RFC 1035, section 4; RFC 5452, section 9.1; RFC 6891.
+//! What a client asks, and what is an answer to it: RFC 1035, section 4; RFC 5452, section 9.1; RFC
+//! 6891.
 
 use simple_dns::Packet;
 
@@ -75,7 +76,8 @@ impl Question {
         self.edns.unwrap_or(0).max(USUAL_ROOM).into()
     }
 
-    /// The name in small letters. What no host's name has is escaped, a dot inside a label, too (RFC 4343, section 2.1).
+    /// The name in small letters. What no host's name has is escaped, a dot inside a label, too
+    /// (RFC 4343, section 2.1).
     pub(super) fn name(&self) -> String {
         let mut text = String::new();
         let mut rest = &self.name[..];
@@ -98,8 +100,8 @@ impl Question {
         text
     }
 
-    /// `answer` without its records: the client asks again over TCP (RFC 2181, section 9). An answer to EDNS has EDNS (RFC 6891, section
-    /// 6.1.1).
+    /// `answer` without its records: the client asks again over TCP (RFC 2181, section 9). An
+    /// answer to EDNS has EDNS (RFC 6891, section 6.1.1).
     pub(super) fn truncated(&self, answer: &[u8]) -> Vec<u8> {
         let mut short = answer[..HEADER.min(answer.len())].to_vec();
         short.resize(HEADER, 0);
@@ -126,7 +128,8 @@ fn section(message: &[u8]) -> Option<(&[u8], [u8; 4])> {
     loop {
         match rest.get(length)? {
             0 => break,
-            // A pointer, or a type of label that nobody uses: nothing is before the first name that it could point to.
+            // A pointer, or a type of label that nobody uses: nothing is before the first name that
+            // it could point to.
             64.. => return None,
             label => length += 1 + usize::from(*label),
         }

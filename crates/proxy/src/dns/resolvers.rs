@@ -45,7 +45,8 @@ impl FromStr for Resolver {
 }
 
 impl Resolver {
-    /// Over UDP, at the usual port of an address as resolv.conf(5) has it, with a zone if it is one of a link. `None` if it is no address.
+    /// Over UDP, at the usual port of an address as resolv.conf(5) has it, with a zone if it is one
+    /// of a link. `None` if it is no address.
     ///
     /// # Errors
     /// What is wrong with the zone, and what would be right.

@@ -14,7 +14,8 @@ const LONGEST_HEAD: usize = 16 << 10;
 /// Room for so many fields at first: more than most answers have.
 const FEW_FIELDS: usize = 32;
 
-/// Asks for a connection to `target`. Returns what has come behind the answer: the destination may speak first.
+/// Asks for a connection to `target`. Returns what has come behind the answer: the destination may
+/// speak first.
 pub(super) async fn connect(
     stream: &mut Stream,
     server: &Server,
@@ -48,10 +49,12 @@ fn head(answer: &[u8]) -> Result<Option<usize>, ConnectError> {
         return match code {
             // Nothing was asked for that would switch (RFC 9110, section 7.8).
             101 => Err(ConnectError::Server("it switches protocols (101)".to_owned())),
-            // RFC 9110, section 15.2: any number of interim responses may come before the final one.
+            // RFC 9110, section 15.2: any number of interim responses may come before the final
+            // one.
             100..200 => continue,
             200..300 => Ok(Some(length)),
-            // RFC 9110, sections 15.6.3 to 15.6.5: what is behind it has answered wrongly, is not there, or does not answer.
+            // RFC 9110, sections 15.6.3 to 15.6.5: what is behind it has answered wrongly, is not
+            // there, or does not answer.
             502 | 503 => Err(ConnectError::Refused),
             504 => Err(ConnectError::TimedOut),
             403 => Err(ConnectError::Unreachable),
@@ -64,7 +67,8 @@ fn head(answer: &[u8]) -> Result<Option<usize>, ConnectError> {
 /// The status of a response, and the length of its head; `None` if more of it must come.
 fn response(answer: &[u8]) -> Result<Option<(u16, usize)>, ConnectError> {
     let mut parser = ParserConfig::default();
-    // RFC 9112, section 5.2: whoever receives a field in several lines takes the rest as part of it.
+    // RFC 9112, section 5.2: whoever receives a field in several lines takes the rest as part of
+    // it.
     parser.allow_obsolete_multiline_headers_in_responses(true);
     let mut fields = vec![EMPTY_HEADER; FEW_FIELDS];
     loop {

@@ -114,7 +114,8 @@ impl Upstream {
         Ok(connected)
     }
 
-    /// A way for datagrams to anybody, of one socket of a client's. The upstream's own server has `limit` to make it.
+    /// A way for datagrams to anybody, of one socket of a client's. The upstream's own server has
+    /// `limit` to make it.
     pub(crate) async fn associate(
         &self,
         out: &WayOut,

@@ -1,6 +1,7 @@
 //! A client of SOCKS5: RFC 1928, and RFC 1929 for user and password.
 //!
-//! Of the crates, `tokio-socks` has no UDP ASSOCIATE, and `fast-socks5` panics at a reply that it does not know.
+//! Of the crates, `tokio-socks` has no UDP ASSOCIATE, and `fast-socks5` panics at a reply that it
+//! does not know.
 
 use super::url::Credentials;
 use super::{ConnectError, Server};
@@ -145,7 +146,8 @@ pub(super) fn header(to: SocketAddr) -> Vec<u8> {
     [&[0; 3][..], &place(&to.into())].concat()
 }
 
-/// A way for datagrams through the server (RFC 1928, section 7). It lasts as long as the connection that asked for it.
+/// A way for datagrams through the server (RFC 1928, section 7). It lasts as long as the connection
+/// that asked for it.
 #[derive(Debug)]
 pub(crate) struct Association {
     /// Locked by whoever waits for datagrams.
@@ -162,8 +164,8 @@ impl Association {
             if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let unknown = place(&SocketAddr::new(any, 0).into());
         let relay = match ask(&mut control, UDP_ASSOCIATE, &unknown).await? {
-            // A server behind an address translation does not know its own address: then it is where the connection goes. An empty name says
-            // no more.
+            // A server behind an address translation does not know its own address: then it is
+            // where the connection goes. An empty name says no more.
             Place::Address(relay) if relay.ip().is_unspecified() => SocketAddr::new(peer.ip(), relay.port()),
             Place::Address(relay) => relay,
             Place::Name(name, port) if name.is_empty() => SocketAddr::new(peer.ip(), port),
@@ -178,8 +180,8 @@ impl Association {
         self.socket.send(packet).await
     }
 
-    /// Waits for a datagram, and returns where in `buffer` it is, and who sent it, unless that is a name. Fails once the server has ended the
-    /// association.
+    /// Waits for a datagram, and returns where in `buffer` it is, and who sent it, unless that is a
+    /// name. Fails once the server has ended the association.
     pub(super) async fn recv(&self, buffer: &mut [u8]) -> io::Result<(Range<usize>, Option<SocketAddr>)> {
         let mut control = self.control.lock().await;
         let mut said = [0; 64];
@@ -203,7 +205,8 @@ impl Association {
     }
 }
 
-/// The address of a relay that the server names, of the family by which the server itself is reached if there is one.
+/// The address of a relay that the server names, of the family by which the server itself is
+/// reached if there is one.
 async fn resolve_relay(name: &str, port: u16, server: SocketAddr) -> Result<SocketAddr, ConnectError> {
     let unknown =
         |why: &dyn std::fmt::Display| wrong(&format!("the name of its relay, {name:?}, is not known: {why}"));

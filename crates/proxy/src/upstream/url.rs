@@ -94,7 +94,8 @@ impl Credentials {
     }
 }
 
-/// A text that may be the URL of an upstream, without what may be a user and a password, to be shown.
+/// A text that may be the URL of an upstream, without what may be a user and a password, to be
+/// shown.
 #[must_use]
 pub fn without_credentials(text: &str) -> String {
     let is_scheme =

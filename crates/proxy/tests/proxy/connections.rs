@@ -254,7 +254,8 @@ async fn a_closed_port_refuses_and_nothing_was_established() {
 #[tokio::test]
 async fn what_no_gateway_carries_on_is_refused() {
     let world = world(Config::default());
-    // "This network" (RFC 1122, section 3.2.1.3), and what is of one link: addresses that the client's stack sends to.
+    // "This network" (RFC 1122, section 3.2.1.3), and what is of one link: addresses that the
+    // client's stack sends to.
     for to in ["0.1.2.3:80", "[fe80::1]:80"] {
         let error = world.connect_to(to.parse().expect("an address")).await.expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{to}");

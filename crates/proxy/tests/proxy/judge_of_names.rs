@@ -1,4 +1,5 @@
-//! A judge of answers: what answers no open question changes nothing, neither at the client nor in what the proxy knows of names.
+//! A judge of answers: what answers no open question changes nothing, neither at the client nor in
+//! what the proxy knows of names.
 
 use crate::names::{answer, question};
 use crate::servers::request;

@@ -1,6 +1,8 @@
-//! A judge of the address translation that UDP clients see: RFC 4787, over the kernel's sockets, SOCKS5 and a second stack.
+//! A judge of the address translation that UDP clients see: RFC 4787, over the kernel's sockets,
+//! SOCKS5 and a second stack.
 //!
-//! What is outside is played by the test, which sees the client's port there and may send from any port and host.
+//! What is outside is played by the test, which sees the client's port there and may send from any
+//! port and host.
 
 use crate::servers::{reply, request};
 use crate::world::*;
@@ -83,7 +85,8 @@ impl Outside {
         }
     }
 
-    /// The address of a host as clients have it: behind the proxy's own is the kernel's loopback, which has one host.
+    /// The address of a host as clients have it: behind the proxy's own is the kernel's loopback,
+    /// which has one host.
     fn inside(&self, host: Ipv4Addr) -> Ipv4Addr {
         if self.way == Way::Kernel && host == A { OWN } else { host }
     }
@@ -183,7 +186,8 @@ async fn received(client: &UdpSocket) -> (SocketAddr, Vec<u8>) {
     (from, buf[..length].to_vec())
 }
 
-/// REQ-1: the port outside does not depend on whom the client's socket sends to, and is nobody else's.
+/// REQ-1: the port outside does not depend on whom the client's socket sends to, and is nobody
+/// else's.
 #[tokio::test]
 async fn a_clients_socket_has_one_port_outside_for_all_destinations() {
     for way in WAYS {
@@ -208,7 +212,8 @@ async fn a_clients_socket_has_one_port_outside_for_all_destinations() {
     }
 }
 
-/// Section 5: whose datagrams pass is the user's choice, and they come from whom they are from (REQ-8).
+/// Section 5: whose datagrams pass is the user's choice, and they come from whom they are from
+/// (REQ-8).
 #[tokio::test]
 async fn a_filter_lets_pass_what_it_says_and_shows_who_it_is_from() {
     for way in WAYS {
@@ -248,7 +253,8 @@ async fn a_filter_lets_pass_what_it_says_and_shows_who_it_is_from() {
     }
 }
 
-/// REQ-5: two minutes at least, five by default; REQ-6: as long as the client sends. Then nothing is left.
+/// REQ-5: two minutes at least, five by default; REQ-6: as long as the client sends. Then nothing
+/// is left.
 #[tokio::test]
 async fn a_mapping_lives_as_long_as_a_flow_of_it_and_leaves_nothing() {
     let usual = ackline_tcp_core::EndpointConfig::default().udp_flow_timeout;
@@ -301,7 +307,8 @@ async fn a_closed_port_is_told_and_the_mapping_stays() {
     }
 }
 
-/// REQ-9: two clients reach each other by their ports outside. A SOCKS server does that itself, or not.
+/// REQ-9: two clients reach each other by their ports outside. A SOCKS server does that itself, or
+/// not.
 #[tokio::test]
 async fn clients_reach_each_other_by_their_ports_outside() {
     for way in [Way::Kernel, Way::Stack] {

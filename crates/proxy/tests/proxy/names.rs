@@ -1,4 +1,5 @@
-//! Names: the resolver behind the proxy's own address, rules by domain, upstreams that are told the name.
+//! Names: the resolver behind the proxy's own address, rules by domain, upstreams that are told the
+//! name.
 
 use crate::servers::{request, socks};
 use crate::world::*;
@@ -259,7 +260,8 @@ async fn a_client_that_asks_for_much_forgets_its_own_names_and_is_refused_what_t
     assert!(world.lines()[0].contains("100.64.0.3 has asked for so many"), "{:?}", world.lines());
 }
 
-/// As resolv.conf(5) has it: in their order, and the next if one is silent, refuses, or cannot help.
+/// As resolv.conf(5) has it: in their order, and the next if one is silent, refuses, or cannot
+/// help.
 #[tokio::test]
 async fn the_next_resolver_is_asked_if_one_does_not_help() {
     let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
@@ -295,7 +297,8 @@ async fn the_next_resolver_is_asked_if_one_does_not_help() {
     assert_eq!(Packet::parse(&said).expect("an answer").rcode(), RCODE::ServerFailure);
 }
 
-/// RFC 7766, section 6.2.4: a server may close at any time, and what it has not answered is asked again.
+/// RFC 7766, section 6.2.4: a server may close at any time, and what it has not answered is asked
+/// again.
 #[tokio::test]
 async fn questions_are_asked_again_if_a_resolver_closes_after_each_answer() {
     let (listener, port) = listener().await;
@@ -369,7 +372,8 @@ async fn an_answer_that_is_too_long_says_so_and_comes_whole_over_tcp_with_its_na
         let socket = world.client.bind_udp((CLIENT, 0).into()).expect("free");
         socket.connect((OWN, 53)).await.expect("an address");
         let mut buf = [0; 2_000];
-        // More than the MTU, whatever the client would take (RFC 2181, section 9; RFC 6891, section 6.2.3).
+        // More than the MTU, whatever the client would take (RFC 2181, section 9; RFC 6891, section
+        // 6.2.3).
         for edns in [None, Some(4_096)] {
             socket.send(&question_of("big.test", TYPE::A, edns)).await.expect("sent");
             let length = timeout(PATIENCE, socket.recv(&mut buf)).await.expect("in time").expect("an answer");

@@ -71,7 +71,8 @@ pub(crate) async fn reply(stream: &mut TcpStream, code: u8, bound: SocketAddr) {
     stream.write_all(&answer).await.expect("sent");
 }
 
-/// A SOCKS5 server that connects to the same port of the loopback, whatever the host; it tells of each request.
+/// A SOCKS5 server that connects to the same port of the loopback, whatever the host; it tells of
+/// each request.
 pub(crate) async fn socks() -> (u16, tokio::sync::mpsc::UnboundedReceiver<Request>) {
     let (listener, port) = crate::world::listener().await;
     let (tell, told) = tokio::sync::mpsc::unbounded_channel();
@@ -97,7 +98,8 @@ pub(crate) async fn socks() -> (u16, tokio::sync::mpsc::UnboundedReceiver<Reques
     (port, told)
 }
 
-/// Carries datagrams to the ports of the loopback that they name, and back, as long as the connection lasts.
+/// Carries datagrams to the ports of the loopback that they name, and back, as long as the
+/// connection lasts.
 async fn associate(mut stream: TcpStream) {
     let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
     let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");

@@ -139,7 +139,8 @@ async fn a_client_that_goes_away_is_not_waited_for() {
         asked = request(&listener, false) => asked,
         answered = connecting => panic!("{answered:?}"),
     };
-    // Dropping the client's future resets the held SYN, or leaves it to the proxy to find that nobody is there.
+    // Dropping the client's future resets the held SYN, or leaves it to the proxy to find that
+    // nobody is there.
     reply(&mut stream, 0, address(Ipv4Addr::UNSPECIFIED, 0)).await;
     let read = timeout(PATIENCE, stream.read(&mut [0; 1])).await.expect("in time");
     assert!(read.is_err() || read.is_ok_and(|read| read == 0));

@@ -12,7 +12,8 @@ pub(super) const MOST: usize = 32;
 pub struct RxBatch<'a> {
     /// The packets, at least one.
     pub packets: &'a [RxPacket<'a>],
-    /// The header of the link in front of each packet, for [observers](crate::Stack::set_observer); empty if there was none.
+    /// The header of the link in front of each packet, for [observers](crate::Stack::set_observer);
+    /// empty if there was none.
     pub links: &'a [&'a [u8]],
 }
 

@@ -1,7 +1,7 @@
 //! A pair of devices in memory: each receives what the other sends.
 //!
-//! For stacks that talk to each other inside one process, and for tests. Needs no privileges, and loses
-//! nothing: a full queue makes the sender wait.
+//! For stacks that talk to each other inside one process, and for tests. Needs no privileges, and
+//! loses nothing: a full queue makes the sender wait.
 
 use super::batch::{Gathered, MOST};
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum};
@@ -21,21 +21,22 @@ pub struct ChannelConfig {
     /// Largest IP packet on the wire, in bytes; for a super-packet, the size of each wire packet it
     /// represents.
     pub mtu: u32,
-    /// Largest super-packet in bytes, headers included, at most 65,535; 0 carries none. They arrive as they
-    /// were sent, unsegmented.
+    /// Largest super-packet in bytes, headers included, at most 65,535; 0 carries none. They arrive
+    /// as they were sent, unsegmented.
     pub max_super_packet: u32,
-    /// Senders leave checksums partial or out, and receivers do not verify: nothing can be corrupted in
-    /// memory. Otherwise senders compute and receivers verify.
+    /// Senders leave checksums partial or out, and receivers do not verify: nothing can be
+    /// corrupted in memory. Otherwise senders compute and receivers verify.
     pub checksum_offload: bool,
     /// Maximum packets queued in each direction, at least 1; a super-packet counts once.
     pub queue_packets: usize,
-    /// Maximum bytes queued in each direction. The packet that reaches the limit is still accepted, so that
-    /// any packet fits an empty queue.
+    /// Maximum bytes queued in each direction. The packet that reaches the limit is still accepted,
+    /// so that any packet fits an empty queue.
     pub queue_bytes: usize,
 }
 
 impl Default for ChannelConfig {
-    /// MTU 1500, super-packets of at most 65,535 bytes, trusted checksums, queues of 1,024 packets or 1 MiB.
+    /// MTU 1500, super-packets of at most 65,535 bytes, trusted checksums, queues of 1,024 packets
+    /// or 1 MiB.
     fn default() -> Self {
         Self {
             mtu: 1500,
@@ -74,8 +75,8 @@ impl ChannelConfig {
 
 /// One device of a pair.
 ///
-/// When its peer is dropped, packets already queued can still be received; after that nothing arrives, and
-/// sends fail with `NotConnected`, like a cable unplugged at the far end.
+/// When its peer is dropped, packets already queued can still be received; after that nothing
+/// arrives, and sends fail with `NotConnected`, like a cable unplugged at the far end.
 #[derive(Debug)]
 pub struct Channel {
     config: ChannelConfig,
@@ -152,7 +153,8 @@ impl Channel {
 }
 
 impl Channel {
-    /// Takes up to `most` packets from the queue, at least one, and gives back the buffers of those that it took before.
+    /// Takes up to `most` packets from the queue, at least one, and gives back the buffers of those
+    /// that it took before.
     fn receive(&mut self, most: usize) -> io::Result<()> {
         let writer = {
             let mut queue = lock(&self.incoming);

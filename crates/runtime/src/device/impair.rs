@@ -1,8 +1,8 @@
-//! A device behind an impaired path: loses, duplicates, reorders, delays, rate-limits and corrupts packets,
-//! from a seed.
+//! A device behind an impaired path: loses, duplicates, reorders, delays, rate-limits and corrupts
+//! packets, from a seed.
 //!
-//! For tests between a stack and a peer that cannot be simulated. It runs in real time, so two runs with one
-//! seed draw the same fates but may apply them to different packets.
+//! For tests between a stack and a peer that cannot be simulated. It runs in real time, so two runs
+//! with one seed draw the same fates but may apply them to different packets.
 
 use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum};
 use crate::timer::{self, Timer};
@@ -19,16 +19,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-/// Impairments of one direction. Shares are percentages, 0 to 100, drawn independently for each packet; the
-/// default changes nothing.
+/// Impairments of one direction. Shares are percentages, 0 to 100, drawn independently for each
+/// packet; the default changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Impairment {
     /// Share of packets that never arrive.
     pub loss: f64,
     /// Share of packets that arrive twice.
     pub duplicate: f64,
-    /// Share of packets that are delayed by [`reorder_by`](Self::reorder_by), so that later ones overtake
-    /// them.
+    /// Share of packets that are delayed by [`reorder_by`](Self::reorder_by), so that later ones
+    /// overtake them.
     pub reorder: f64,
     /// Extra delay of a reordered packet.
     pub reorder_by: Duration,
@@ -38,15 +38,15 @@ pub struct Impairment {
     pub delay: Duration,
     /// Maximum random extra delay, drawn for each packet; it may reorder packets.
     pub jitter: Duration,
-    /// Rate of the path in IP bytes: packets that are not lost queue for it before they are delayed. `None`:
-    /// unlimited.
+    /// Rate of the path in IP bytes: packets that are not lost queue for it before they are
+    /// delayed. `None`: unlimited.
     pub rate: Option<Rate>,
     /// The path stalls from time to time, without loss.
     pub stall: Stall,
 }
 
-/// A path that stalls periodically: packets that arrive during a stall leave when it ends, in order. The
-/// first period begins with the first packet. The default never stalls.
+/// A path that stalls periodically: packets that arrive during a stall leave when it ends, in
+/// order. The first period begins with the first packet. The default never stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stall {
     /// Time for which packets pass.
@@ -78,15 +78,16 @@ pub struct ImpairConfig {
     pub incoming: Impairment,
     /// What counts as one packet.
     pub super_packets: SuperPackets,
-    /// Maximum packets queued in each direction, at least 1. If the queue is full, sends find the device
-    /// full, and receives leave further packets in the device.
+    /// Maximum packets queued in each direction, at least 1. If the queue is full, sends find the
+    /// device full, and receives leave further packets in the device.
     pub queue_packets: usize,
     /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl ImpairConfig {
-    /// The same impairment in both directions; super-packets are segmented, and queues hold 10,000 packets.
+    /// The same impairment in both directions; super-packets are segmented, and queues hold 10,000
+    /// packets.
     #[must_use]
     pub const fn both(impairment: Impairment, seed: u64) -> Self {
         Self {
@@ -105,8 +106,9 @@ pub enum SuperPackets {
     /// Segmented into wire packets with complete checksums; each has its own fate.
     #[default]
     Cut,
-    /// Lost, duplicated, reordered and delayed as one. A super-packet drawn for corruption is segmented, and
-    /// one of its packets corrupted, since nobody verifies the checksums inside a super-packet.
+    /// Lost, duplicated, reordered and delayed as one. A super-packet drawn for corruption is
+    /// segmented, and one of its packets corrupted, since nobody verifies the checksums inside a
+    /// super-packet.
     Whole,
 }
 
@@ -414,8 +416,8 @@ impl<C: Copy + PartialEq> Lane<C> {
         self.waiting.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    /// Draws the fate of a packet, or of each packet of a super-packet, and applies it. `complete` marks a
-    /// complete checksum.
+    /// Draws the fate of a packet, or of each packet of a super-packet, and applies it. `complete`
+    /// marks a complete checksum.
     fn enter(&mut self, now: Instant, packet: Packet<C>, super_packets: SuperPackets, complete: C) {
         if packet.segment_size.is_some() && super_packets == SuperPackets::Cut {
             // What cannot be segmented is not TCP, and useless to the receiver.
@@ -482,8 +484,8 @@ impl<C: Copy + PartialEq> Lane<C> {
         self.entered += 1;
     }
 
-    /// Draws the same number of values for every packet, so that changing one share does not shift the other
-    /// draws.
+    /// Draws the same number of values for every packet, so that changing one share does not shift
+    /// the other draws.
     fn draw(&mut self) -> Fate {
         let Impairment { loss, duplicate, reorder, corrupt, .. } = self.impairment;
         let mut hit = |percent: f64| f64::from(self.rng.next_u32()) < percent / 100.0 * 4_294_967_296.0;
@@ -514,8 +516,8 @@ fn cut<C: Copy>(packet: &Packet<C>, complete: C) -> Option<Vec<Packet<C>>> {
     Some(packets)
 }
 
-/// Flips one bit, in one of the wire packets if it is a super-packet. The checksum is completed first, so
-/// that the receiver can detect the corruption. `None` if that is impossible.
+/// Flips one bit, in one of the wire packets if it is a super-packet. The checksum is completed
+/// first, so that the receiver can detect the corruption. `None` if that is impossible.
 fn damage<C: Copy + PartialEq>(packet: Packet<C>, complete: C, victim: u64) -> Option<Vec<Packet<C>>> {
     let mut packets = if packet.checksum == complete && packet.segment_size.is_none() {
         vec![packet]

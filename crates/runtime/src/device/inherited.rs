@@ -4,9 +4,10 @@ use crate::error::{Error, Result};
 use crate::sys::descriptor as sys;
 use rustix::fd::{OwnedFd, RawFd};
 
-/// A duplicate of the descriptor `number`, which a parent process has left open, to make a device of:
-/// [`Tun::from_fd`](super::tun::Tun::from_fd), or `FrameSocket::new`. To be called before the process opens descriptors of its own,
-/// because then the number may be one of those. The original stays open.
+/// A duplicate of the descriptor `number`, which a parent process has left open, to make a device
+/// of: [`Tun::from_fd`](super::tun::Tun::from_fd), or `FrameSocket::new`. To be called before the
+/// process opens descriptors of its own, because then the number may be one of those. The original
+/// stays open.
 ///
 /// ```no_run
 /// use ackline_runtime::device::{inherited, tun::Tun};

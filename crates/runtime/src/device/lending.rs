@@ -1,13 +1,14 @@
-//! Memory that a device receives into, and lends: a connection keeps what has come until the application has read it.
+//! Memory that a device receives into, and lends: a connection keeps what has come until the
+//! application has read it.
 //!
-//! A packet that takes little of the memory is copied, and the next one overwrites it. Otherwise the device goes on with other memory:
-//! with what has been given back, or with new.
+//! A packet that takes little of the memory is copied, and the next one overwrites it. Otherwise
+//! the device goes on with other memory: with what has been given back, or with new.
 
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
-/// Pieces of memory that are out, or back again, and that the device remembers: as many super-packets as a stack receives in four
-/// turns. Others are freed by whoever has them last.
+/// Pieces of memory that are out, or back again, and that the device remembers: as many
+/// super-packets as a stack receives in four turns. Others are freed by whoever has them last.
 const MOST: usize = 64;
 
 /// As many stay while the device is idle.
@@ -64,8 +65,9 @@ impl Lending {
         }
     }
 
-    /// Memory that nobody has. Connections mostly give back in the order in which they were given; looking at two pieces for each that is
-    /// lent, the device comes past those that somebody keeps.
+    /// Memory that nobody has. Connections mostly give back in the order in which they were given;
+    /// looking at two pieces for each that is lent, the device comes past those that somebody
+    /// keeps.
     fn next(&mut self) -> BytesMut {
         for _ in 0..2 {
             match self.lent.pop_front().map(Bytes::try_into_mut) {

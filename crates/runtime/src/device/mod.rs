@@ -73,23 +73,25 @@ use std::task::{Context, Poll};
 
 /// Carries IP packets without blocking.
 ///
-/// **A driver calls [`try_recv_batch`](Self::try_recv_batch) until `WouldBlock`, [`try_send`](Self::try_send) as long as it
-/// has packets and room, and then waits with [`poll_readable`](Self::poll_readable) and, if `try_send` said
-/// `WouldBlock`, [`poll_writable`](Self::poll_writable).** Wake-ups may be spurious; the next try tells.
+/// **A driver calls [`try_recv_batch`](Self::try_recv_batch) until `WouldBlock`,
+/// [`try_send`](Self::try_send) as long as it has packets and room, and then waits with
+/// [`poll_readable`](Self::poll_readable) and, if `try_send` said `WouldBlock`,
+/// [`poll_writable`](Self::poll_writable).** Wake-ups may be spurious; the next try tells.
 ///
-/// An error other than `WouldBlock` from a receive or a wait means that the device is gone. One from a send
-/// means that this packet was not carried: `InvalidInput` if the device cannot carry such a packet at all,
-/// anything else if the device or the kernel refused it.
+/// An error other than `WouldBlock` from a receive or a wait means that the device is gone. One
+/// from a send means that this packet was not carried: `InvalidInput` if the device cannot carry
+/// such a packet at all, anything else if the device or the kernel refused it.
 ///
 /// A device whose interface is down refuses packets with `NetworkDown` and says so in its
-/// [statistics](DeviceStats::down). Receives do not fail because of it; waiting for either direction ends
-/// when the interface is up.
+/// [statistics](DeviceStats::down). Receives do not fail because of it; waiting for either
+/// direction ends when the interface is up.
 pub trait Device: Send {
     /// The device's capabilities. Only the MTU may change, which ends a wait for either direction.
     fn caps(&self) -> DeviceCaps;
 
-    /// The ports that connections of the stack's own have, unless they ask for one; `None`: those of the
-    /// [configuration](ackline_tcp_core::EndpointConfig::ephemeral_ports). A device that has only some of a host's ports says which.
+    /// The ports that connections of the stack's own have, unless they ask for one; `None`: those
+    /// of the [configuration](ackline_tcp_core::EndpointConfig::ephemeral_ports). A device that has
+    /// only some of a host's ports says which.
     fn local_ports(&self) -> Option<RangeInclusive<u16>> {
         None
     }
@@ -109,13 +111,15 @@ pub trait Device: Send {
         self.try_recv().map(|packet| (&[][..], packet))
     }
 
-    /// Receives what is waiting, as far as the device's buffers go and at most `most` packets (at least 1), and lends all of it to `take` in one
-    /// call. The stack merges what follows each other in one connection, so a device whose buffers hold several packets at a time
-    /// should lend them together; by default each batch is one packet. What is large may lie in memory that connections can keep
-    /// ([`RxPacket::memory`]), which saves a copy.
+    /// Receives what is waiting, as far as the device's buffers go and at most `most` packets (at
+    /// least 1), and lends all of it to `take` in one call. The stack merges what follows each
+    /// other in one connection, so a device whose buffers hold several packets at a time should
+    /// lend them together; by default each batch is one packet. What is large may lie in memory
+    /// that connections can keep ([`RxPacket::memory`]), which saves a copy.
     ///
     /// # Errors
-    /// As [`try_recv`](Self::try_recv), and then `take` was not called: an error behind received packets is the next call's.
+    /// As [`try_recv`](Self::try_recv), and then `take` was not called: an error behind received
+    /// packets is the next call's.
     fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
         let _ = most;
         let (link, packet) = self.try_recv_with_link()?;
@@ -123,14 +127,14 @@ pub trait Device: Send {
         Ok(())
     }
 
-    /// The header of the link in front of the packet that [`try_send`](Self::try_send) took last, for observers; empty if
-    /// there was none.
+    /// The header of the link in front of the packet that [`try_send`](Self::try_send) took last,
+    /// for observers; empty if there was none.
     fn sent_link(&self) -> &[u8] {
         &[]
     }
 
-    /// Sends one packet, or one super-packet of `segment_size` payload bytes per wire packet, all of it or
-    /// nothing.
+    /// Sends one packet, or one super-packet of `segment_size` payload bytes per wire packet, all
+    /// of it or nothing.
     ///
     /// # Errors
     /// `WouldBlock` if the device is full; see [`Device`] for the others.
@@ -157,8 +161,9 @@ pub trait Device: Send {
     /// Counters since the device was opened.
     fn stats(&self) -> DeviceStats;
 
-    /// Opens another queue of the same interface, for a [shard](crate::stack::Builder::shards) of its own. The network delivers each packet to one of
-    /// the queues. In the namespace of the thread that opened the device, and within the runtime that will drive the queue.
+    /// Opens another queue of the same interface, for a [shard](crate::stack::Builder::shards) of
+    /// its own. The network delivers each packet to one of the queues. In the namespace of the
+    /// thread that opened the device, and within the runtime that will drive the queue.
     ///
     /// # Errors
     /// `Unsupported` if the device has only one queue; others if the kernel refuses.
@@ -166,8 +171,9 @@ pub trait Device: Send {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this device has only one queue"))
     }
 
-    /// All queues are open, this one first: asks the network to deliver each packet to the queue of its owner, in the order in which they were
-    /// opened. True if it does so, as far as it can tell owners; false if it cannot be asked, and stays with what it does by itself.
+    /// All queues are open, this one first: asks the network to deliver each packet to the queue of
+    /// its owner, in the order in which they were opened. True if it does so, as far as it can tell
+    /// owners; false if it cannot be asked, and stays with what it does by itself.
     ///
     /// # Errors
     /// If the device is gone.
@@ -241,8 +247,8 @@ impl<D: Device + ?Sized> Device for Box<D> {
 pub struct DeviceCaps {
     /// Largest IP packet on the wire, in bytes.
     pub mtu: u32,
-    /// Largest IP packet that the device segments into wire packets, headers included, at most 65,535; 0 if
-    /// it segments none.
+    /// Largest IP packet that the device segments into wire packets, headers included, at most
+    /// 65,535; 0 if it segments none.
     pub max_super_packet: u32,
     /// The device completes [`TxChecksum::Partial`]. Required for super-packets.
     pub tx_checksum_offload: bool,
@@ -301,8 +307,8 @@ pub struct DeviceStats {
     pub rx_packets: u64,
     /// IP bytes received.
     pub rx_bytes: u64,
-    /// Received and dropped: shorter than a header, with an invalid virtio header, or truncated because it
-    /// exceeded the largest possible packet.
+    /// Received and dropped: shorter than a header, with an invalid virtio header, or truncated
+    /// because it exceeded the largest possible packet.
     pub rx_malformed: u64,
     /// Dropped by the kernel because the receive queue was full.
     pub rx_kernel_drops: u64,

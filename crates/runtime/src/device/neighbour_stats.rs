@@ -5,7 +5,8 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct NeighbourStats {
-    /// Requests (ARP) and solicitations sent for neighbours, without probes for the host's own addresses.
+    /// Requests (ARP) and solicitations sent for neighbours, without probes for the host's own
+    /// addresses.
     pub requests_sent: u64,
     /// Requests and solicitations received for the host's addresses.
     pub requests_received: u64,

@@ -5,8 +5,9 @@ use super::{RxChecksum, RxPacket};
 use std::io;
 use std::num::NonZeroU16;
 
-/// Bytes after which a batch that is read packet by packet ends: what has just been read is still in the processor's cache when TCP
-/// copies it. A super-packet may be as long, and is a batch of its own then.
+/// Bytes after which a batch that is read packet by packet ends: what has just been read is still
+/// in the processor's cache when TCP copies it. A super-packet may be as long, and is a batch of
+/// its own then.
 pub(super) const WORTH: usize = 48 << 10;
 
 /// Bytes of a cache line, at one of which each packet of such a batch begins.
@@ -46,8 +47,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Reads up to `most` packets, but at least one, and until they take [`WORTH`] bytes. `read` puts the next packet behind the first bytes of
-    /// the buffer, whose number it is given.
+    /// Reads up to `most` packets, but at least one, and until they take [`WORTH`] bytes. `read`
+    /// puts the next packet behind the first bytes of the buffer, whose number it is given.
     ///
     /// # Errors
     /// That of the first read. A later one ends the batch, and comes again if it lasts.

@@ -1,9 +1,9 @@
 //! The TUN device: IP packets to and from the kernel, with the kernel's offloads.
 //!
-//! With offload every packet is preceded by a virtio header, and super-packets of up to 64 KiB with partial
-//! checksums go both ways: the kernel's TCP hands over what it would hand to a network card with TSO, and
-//! accepts what GRO would have built. Without offload the device carries single packets with complete
-//! checksums.
+//! With offload every packet is preceded by a virtio header, and super-packets of up to 64 KiB with
+//! partial checksums go both ways: the kernel's TCP hands over what it would hand to a network card
+//! with TSO, and accepts what GRO would have built. Without offload the device carries single
+//! packets with complete checksums.
 
 use super::interface::{MAX_SKIPPED, ebpf, steering, vnet};
 use super::lending::Lending;
@@ -28,12 +28,13 @@ const LARGEST_PACKET: usize = 40 + 65_535;
 /// The largest packet that IPv4's total length can describe.
 const LARGEST_SUPER_PACKET: usize = 65_535;
 
-/// Packets that may wait in a queue, unless a [`TunConfig`] says otherwise: a super-packet for each of many connections. The
-/// kernel's own default, 500, is for links that are slower than the processor.
+/// Packets that may wait in a queue, unless a [`TunConfig`] says otherwise: a super-packet for each
+/// of many connections. The kernel's own default, 500, is for links that are slower than the
+/// processor.
 const QUEUE_LENGTH: u32 = 32_768;
 
-/// How to open a TUN device. Addresses and routes are those of the kernel's side; the stack's own address
-/// must be reachable through them.
+/// How to open a TUN device. Addresses and routes are those of the kernel's side; the stack's own
+/// address must be reachable through them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TunConfig {
@@ -49,8 +50,9 @@ pub struct TunConfig {
     pub routes: Vec<IpNet>,
     /// Allow [`Tun::open_queue`]: several queues, over which the kernel spreads connections.
     pub multi_queue: bool,
-    /// Packets that may wait in each queue until the stack reads them; the kernel drops what comes then. A super-packet counts
-    /// as one. At least 1. With fewer places than busy connections, some connections lose all that they send.
+    /// Packets that may wait in each queue until the stack reads them; the kernel drops what comes
+    /// then. A super-packet counts as one. At least 1. With fewer places than busy connections,
+    /// some connections lose all that they send.
     pub queue_length: u32,
 }
 
@@ -125,7 +127,8 @@ impl TunConfig {
         self
     }
 
-    /// Sets a new interface's MTU, queue, addresses and routes and brings it up; returns its final state.
+    /// Sets a new interface's MTU, queue, addresses and routes and brings it up; returns its final
+    /// state.
     pub(super) fn apply(&self, interface: &Interface) -> Result<Interface> {
         let mut netlink = Netlink::open()?;
         let index = interface.index;
@@ -161,7 +164,8 @@ pub struct Tun {
     first: Lending,
     /// The others, each with its virtio header: small ones, and behind them room for one packet.
     buffer: Box<[u8]>,
-    /// Bytes that the largest packet takes, and one more, so that a truncated packet can be told from one that fits.
+    /// Bytes that the largest packet takes, and one more, so that a truncated packet can be told
+    /// from one that fits.
     room: usize,
     /// The last batch emptied the device.
     drained: bool,
@@ -169,11 +173,12 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Creates an interface in the calling thread's network namespace, configures its addresses and brings it
-    /// up. The interface disappears when the device is dropped.
+    /// Creates an interface in the calling thread's network namespace, configures its addresses and
+    /// brings it up. The interface disappears when the device is dropped.
     ///
     /// # Errors
-    /// [`Error::NameInUse`] if an interface with that name exists; missing privileges; a bad MTU or address.
+    /// [`Error::NameInUse`] if an interface with that name exists; missing privileges; a bad MTU or
+    /// address.
     pub fn create(config: &TunConfig) -> Result<Self> {
         let name = config.name.as_deref().unwrap_or("");
         let mut tun = Self::attach(name, config.offload, config.multi_queue, true)?;
@@ -183,11 +188,12 @@ impl Tun {
         Ok(tun)
     }
 
-    /// Opens an existing interface (`ip tuntap add dev NAME mode tun user USER`); the user it was made for
-    /// needs no privileges. Its addresses and MTU are left alone; it must be up.
+    /// Opens an existing interface (`ip tuntap add dev NAME mode tun user USER`); the user it was
+    /// made for needs no privileges. Its addresses and MTU are left alone; it must be up.
     ///
     /// # Errors
-    /// [`Error::NoSuchInterface`], [`Error::NotATun`]; [`Error::NameInUse`] if another process has it open.
+    /// [`Error::NoSuchInterface`], [`Error::NotATun`]; [`Error::NameInUse`] if another process has
+    /// it open.
     pub fn open_existing(name: &str, offload: bool) -> Result<Self> {
         Netlink::open()?.interface(name)?;
         let mut tun = match Self::attach(name, offload, false, false) {
@@ -199,16 +205,19 @@ impl Tun {
         Ok(tun)
     }
 
-    /// Takes a descriptor of `/dev/net/tun` that somebody else has attached to an interface (`TUNSETIFF`): a parent process, or a
-    /// container's runtime. It needs `IFF_TUN` and `IFF_NO_PI`; with `IFF_VNET_HDR` the device has offload. It
-    /// becomes non-blocking, for whoever else has it, too.
+    /// Takes a descriptor of `/dev/net/tun` that somebody else has attached to an interface
+    /// (`TUNSETIFF`): a parent process, or a container's runtime. It needs `IFF_TUN` and
+    /// `IFF_NO_PI`; with `IFF_VNET_HDR` the device has offload. It becomes non-blocking, for
+    /// whoever else has it, too.
     ///
-    /// The interface may be in a network namespace that this process cannot enter. So its MTU is what `mtu` says, 68 to 65,535; that it
-    /// is down is noticed when a packet is sent, and that it was removed within a second. That `IFF_NO_PI` is missing is noticed with the
-    /// first packet, which then fails with `InvalidData`: not every kernel tells it from the descriptor.
+    /// The interface may be in a network namespace that this process cannot enter. So its MTU is
+    /// what `mtu` says, 68 to 65,535; that it is down is noticed when a packet is sent, and that it
+    /// was removed within a second. That `IFF_NO_PI` is missing is noticed with the first packet,
+    /// which then fails with `InvalidData`: not every kernel tells it from the descriptor.
     ///
     /// # Errors
-    /// [`Error::BadConfig`] if the MTU is impossible, or the descriptor is none of a TUN interface, or of another kind.
+    /// [`Error::BadConfig`] if the MTU is impossible, or the descriptor is none of a TUN interface,
+    /// or of another kind.
     pub fn from_fd(fd: OwnedFd, mtu: u32) -> Result<Self> {
         const WHAT: &str = "TUN descriptor";
         let refuse = |what: &'static str, why: String| Err(Error::BadConfig { what, why });
@@ -242,10 +251,12 @@ impl Tun {
         Ok(Self::new(TunFd::anywhere(fd, name, mtu), interface, vnet_hdr, false))
     }
 
-    /// Opens another queue of the same interface. The calling thread must be in the interface's namespace.
+    /// Opens another queue of the same interface. The calling thread must be in the interface's
+    /// namespace.
     ///
     /// # Errors
-    /// [`Error::NotATun`] if the device was made without [`TunConfig::multi_queue`], or taken [as a descriptor](Self::from_fd).
+    /// [`Error::NotATun`] if the device was made without [`TunConfig::multi_queue`], or taken [as a
+    /// descriptor](Self::from_fd).
     pub fn open_queue(&self) -> Result<Self> {
         if !self.multi_queue {
             return Err(Error::NotATun { name: self.interface.name.clone() });
@@ -253,8 +264,9 @@ impl Tun {
         Self::attach(&self.interface.name, self.offload, true, false)
     }
 
-    /// A duplicate of the descriptor, for another process, which may have [fewer rights](Self::from_fd). Both read the same packets, each of
-    /// which goes to one of them: drop this device once the other process has the duplicate.
+    /// A duplicate of the descriptor, for another process, which may have [fewer
+    /// rights](Self::from_fd). Both read the same packets, each of which goes to one of them: drop
+    /// this device once the other process has the duplicate.
     ///
     /// # Errors
     /// If the process has no descriptors left.
@@ -262,8 +274,8 @@ impl Tun {
         Ok(rustix::io::fcntl_dupfd_cloexec(self.fd.get()?, 0)?)
     }
 
-    /// The interface, as it was when the device was opened. Of one whose [descriptor](Self::from_fd) was taken, only name and MTU are
-    /// known; its index is 0.
+    /// The interface, as it was when the device was opened. Of one whose
+    /// [descriptor](Self::from_fd) was taken, only name and MTU are known; its index is 0.
     #[must_use]
     pub const fn interface(&self) -> &Interface {
         &self.interface
@@ -290,8 +302,9 @@ impl Tun {
         Self { fd, interface, offload, multi_queue, outlives, first, buffer, room, drained: false, stats }
     }
 
-    /// Reads until a valid packet arrives: to the front of the first one's memory if `at` is 0, otherwise behind so many bytes of the buffer,
-    /// at most [`WORTH`]. Its start and end there, and what its header says.
+    /// Reads until a valid packet arrives: to the front of the first one's memory if `at` is 0,
+    /// otherwise behind so many bytes of the buffer, at most [`WORTH`]. Its start and end there,
+    /// and what its header says.
     fn receive(&mut self, at: usize) -> io::Result<Place> {
         let offload = self.offload;
         for _ in 0..MAX_SKIPPED {
@@ -402,8 +415,8 @@ impl Device for Tun {
         Ok(Box::new(Self::open_queue(self).map_err(io::Error::other)?))
     }
 
-    /// Needs the right to load extended BPF programs (`CAP_BPF`). Without it, the kernel learns from each packet that is sent which queue its
-    /// connection has.
+    /// Needs the right to load extended BPF programs (`CAP_BPF`). Without it, the kernel learns
+    /// from each packet that is sent which queue its connection has.
     fn steer(&mut self, steering: &Steering) -> io::Result<bool> {
         let Some(program) = ebpf::extended(&steering::program(&steering.terms())) else { return Ok(false) };
         let fd = self.fd.get()?;
@@ -415,8 +428,8 @@ impl Device for Tun {
     }
 }
 
-/// An interface keeps its offloads when its program goes. The next one may not know them: it would get super-packets without checksums, and no
-/// header that says so.
+/// An interface keeps its offloads when its program goes. The next one may not know them: it would
+/// get super-packets without checksums, and no header that says so.
 impl Drop for Tun {
     fn drop(&mut self) {
         if self.outlives
@@ -429,7 +442,8 @@ impl Drop for Tun {
     }
 }
 
-/// Lets the kernel hand over, and take, super-packets and partial checksums; or packets as they are on a wire.
+/// Lets the kernel hand over, and take, super-packets and partial checksums; or packets as they are
+/// on a wire.
 fn set_offload(fd: &OwnedFd, offload: bool) -> Result<()> {
     let features = if offload {
         sys::set_vnet_header_size(fd, vnet::LEN as i32).map_err(Error::on("set the virtio header's size"))?;
@@ -440,8 +454,9 @@ fn set_offload(fd: &OwnedFd, offload: bool) -> Result<()> {
     sys::set_offload(fd, features).map_err(Error::on("set the TUN device's offloads"))
 }
 
-/// Four bytes are in front (`struct tun_pi`): no flags, and the protocol, IPv4's or IPv6's. They are no packet's: its version is not 0. They
-/// are no virtio header's either: one that begins so would give headers a length, and then their kind, too.
+/// Four bytes are in front (`struct tun_pi`): no flags, and the protocol, IPv4's or IPv6's. They
+/// are no packet's: its version is not 0. They are no virtio header's either: one that begins so
+/// would give headers a length, and then their kind, too.
 fn has_packet_information(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0, 0, 0x08, 0x00]) || bytes.starts_with(&[0, 0, 0x86, 0xdd])
 }

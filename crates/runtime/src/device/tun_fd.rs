@@ -39,7 +39,8 @@ struct Attempts {
     mtu: u32,
     /// The last write found it down.
     down: bool,
-    /// When to try again; created when the driver first waits, because opening a device needs no runtime.
+    /// When to try again; created when the driver first waits, because opening a device needs no
+    /// runtime.
     next: Option<Timer>,
 }
 
@@ -104,8 +105,8 @@ impl<F: OwnsFd> TunFd<F> {
         if down { Err(io::ErrorKind::NetworkDown.into()) } else { outcome }
     }
 
-    /// Ready when a packet may be waiting, or the interface changed in a way that affects the next read or
-    /// write.
+    /// Ready when a packet may be waiting, or the interface changed in a way that affects the next
+    /// read or write.
     pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let link = match &mut self.watch {
             Watch::Link(link) => link,

@@ -1,7 +1,8 @@
-//! TUN devices of the crate `tun-rs`: macOS, Windows, FreeBSD, Android and Linux. Single packets, complete checksums.
+//! TUN devices of the crate `tun-rs`: macOS, Windows, FreeBSD, Android and Linux. Single packets,
+//! complete checksums.
 //!
-//! That crate opens and configures the interface; here it becomes a [`Device`]. On Linux `device::tun` carries super-packets and follows its
-//! interface, which this does not.
+//! That crate opens and configures the interface; here it becomes a [`Device`]. On Linux
+//! `device::tun` carries super-packets and follows its interface, which this does not.
 //!
 //! | platform | how to get an [`AsyncDevice`] |
 //! |---|---|
@@ -55,8 +56,9 @@ impl std::fmt::Debug for TunRs {
 }
 
 impl TunRs {
-    /// Takes a device of layer 3, without offload and without packet information, whose packets have at most `mtu` bytes, 68 to 65,535. A later change of
-    /// the interface's MTU is not followed.
+    /// Takes a device of layer 3, without offload and without packet information, whose packets
+    /// have at most `mtu` bytes, 68 to 65,535. A later change of the interface's MTU is not
+    /// followed.
     ///
     /// # Errors
     /// `InvalidInput` for another MTU, or a device with offload.

@@ -1,7 +1,7 @@
 //! A TUN device through the crate `tun-tap`: single packets, complete checksums.
 //!
-//! [`Tun`](super::tun::Tun) without offload does the same with one copy less per sent packet; this device is
-//! for programs that already hold an [`Iface`].
+//! [`Tun`](super::tun::Tun) without offload does the same with one copy less per sent packet; this
+//! device is for programs that already hold an [`Iface`].
 
 use super::interface::MAX_SKIPPED;
 use super::places::{Place, Places, WORTH};
@@ -23,7 +23,8 @@ use tun_tap::{Iface, Mode};
 pub struct TunTap {
     fd: TunFd<Iface>,
     interface: Interface,
-    /// The packets that were lent out last, and behind the first [`WORTH`] bytes room for one of the largest MTU so far.
+    /// The packets that were lent out last, and behind the first [`WORTH`] bytes room for one of
+    /// the largest MTU so far.
     receive: Vec<u8>,
     /// The last batch emptied the device.
     drained: bool,
@@ -33,8 +34,8 @@ pub struct TunTap {
 }
 
 impl TunTap {
-    /// Creates an interface in the calling thread's network namespace, configures its addresses and brings it
-    /// up. Ignores `offload` and `multi_queue`.
+    /// Creates an interface in the calling thread's network namespace, configures its addresses and
+    /// brings it up. Ignores `offload` and `multi_queue`.
     ///
     /// # Errors
     /// As [`Tun::create`](super::tun::Tun::create).
@@ -55,8 +56,9 @@ impl TunTap {
         Ok(device)
     }
 
-    /// Takes an interface that was opened without packet information ([`Iface::without_packet_info`]) in TUN
-    /// mode, in the calling thread's network namespace. Its addresses are left alone.
+    /// Takes an interface that was opened without packet information
+    /// ([`Iface::without_packet_info`]) in TUN mode, in the calling thread's network namespace. Its
+    /// addresses are left alone.
     ///
     /// # Errors
     /// [`Error::NotATun`] for a TAP interface; if the interface cannot be made non-blocking.
@@ -84,9 +86,11 @@ impl TunTap {
         &self.interface
     }
 
-    /// Reads until a packet arrives that is not longer than the MTU, behind the first `at` bytes of the buffer, at most [`WORTH`].
+    /// Reads until a packet arrives that is not longer than the MTU, behind the first `at` bytes of
+    /// the buffer, at most [`WORTH`].
     fn receive(&mut self, at: usize) -> io::Result<Place> {
-        // The MTU may have become larger. One byte more, so that a truncated packet can be told from one that fits.
+        // The MTU may have become larger. One byte more, so that a truncated packet can be told
+        // from one that fits.
         let room = self.fd.mtu() as usize + 1;
         self.receive.resize((WORTH + room).max(self.receive.len()), 0);
         for _ in 0..MAX_SKIPPED {

@@ -29,7 +29,8 @@ impl Request {
 
     /// Appends an attribute.
     pub(crate) fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
-        // Values here are addresses, names and integers: far below the 64 KiB that the length field holds.
+        // Values here are addresses, names and integers: far below the 64 KiB that the length field
+        // holds.
         let length = (4 + value.len()) as u16;
         self.bytes.extend_from_slice(&length.to_ne_bytes());
         self.bytes.extend_from_slice(&kind.to_ne_bytes());

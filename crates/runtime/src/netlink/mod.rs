@@ -21,7 +21,8 @@ use std::net::IpAddr;
 const ADDR_GEN_NONE: u8 = 1;
 /// `IFLA_INET6_ADDR_GEN_MODE`, inside the `AF_INET6` part of `IFLA_AF_SPEC`.
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
-/// The peer interface of a pair, inside the `IFLA_INFO_DATA` of a "veth": `include/uapi/linux/veth.h`.
+/// The peer interface of a pair, inside the `IFLA_INFO_DATA` of a "veth":
+/// `include/uapi/linux/veth.h`.
 #[cfg(feature = "netns")]
 const VETH_INFO_PEER: u16 = 1;
 
@@ -48,8 +49,8 @@ pub struct Interface {
     pub ethernet: bool,
     /// Its Ethernet address, if it has one.
     pub mac: Option<MacAddress>,
-    /// Largest super-packet that the interface, or the stack above it, segments, link header included, in
-    /// bytes.
+    /// Largest super-packet that the interface, or the stack above it, segments, link header
+    /// included, in bytes.
     pub gso_max_size: u32,
 }
 
@@ -76,8 +77,9 @@ impl Interface {
 pub struct InterfaceAddress {
     /// The interface's address with its prefix length.
     pub net: IpNet,
-    /// The peer of a point-to-point link. `net`'s prefix then belongs to the peer, so the two addresses need
-    /// nothing in common. `None`: the whole network of `net` is behind the interface.
+    /// The peer of a point-to-point link. `net`'s prefix then belongs to the peer, so the two
+    /// addresses need nothing in common. `None`: the whole network of `net` is behind the
+    /// interface.
     pub peer: Option<IpAddr>,
 }
 
@@ -198,8 +200,8 @@ impl Netlink {
         Ok(found)
     }
 
-    /// Creates a pair of virtual Ethernet interfaces: `name` in this namespace, `peer` in `there`. Both are
-    /// down. They disappear with either namespace.
+    /// Creates a pair of virtual Ethernet interfaces: `name` in this namespace, `peer` in `there`.
+    /// Both are down. They disappear with either namespace.
     ///
     /// # Errors
     /// [`Error::NameInUse`] if one of the names is taken; without `CAP_NET_ADMIN`.
@@ -248,7 +250,8 @@ impl Netlink {
         .map_err(Error::on("set the length of the queue"))
     }
 
-    /// Sets the interface's Ethernet address. Some drivers only accept it while the interface is down.
+    /// Sets the interface's Ethernet address. Some drivers only accept it while the interface is
+    /// down.
     ///
     /// # Errors
     /// Without `CAP_NET_ADMIN`, or if the driver does not accept it.
@@ -288,10 +291,12 @@ impl Netlink {
             .map_err(Error::on("remove an interface"))
     }
 
-    /// Creates a VLAN interface (802.1Q) called `name` on the Ethernet interface `parent`. It is down.
+    /// Creates a VLAN interface (802.1Q) called `name` on the Ethernet interface `parent`. It is
+    /// down.
     ///
     /// # Errors
-    /// [`Error::NameInUse`]; without `CAP_NET_ADMIN`; if the parent cannot carry VLANs, or `id` is above 4094.
+    /// [`Error::NameInUse`]; without `CAP_NET_ADMIN`; if the parent cannot carry VLANs, or `id` is
+    /// above 4094.
     pub fn add_vlan(&mut self, name: &str, parent: u32, id: u16) -> Result<()> {
         let body = link_body(0, 0, 0);
         self.change(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body, |request| {
@@ -309,8 +314,9 @@ impl Netlink {
         })
     }
 
-    /// Keeps the kernel from sending on the interface by itself: no multicast (so no IGMP or MLD reports), no
-    /// link-local address (so no router solicitation and no duplicate address detection).
+    /// Keeps the kernel from sending on the interface by itself: no multicast (so no IGMP or MLD
+    /// reports), no link-local address (so no router solicitation and no duplicate address
+    /// detection).
     ///
     /// # Errors
     /// Without `CAP_NET_ADMIN`. A kernel without IPv6 is no error.
@@ -333,12 +339,13 @@ impl Netlink {
         }
     }
 
-    /// Adds an address to the interface. IPv6 addresses skip duplicate address detection, but the kernel
-    /// still takes a moment: see [`await_address`](Self::await_address). Adding an existing address is no
-    /// error.
+    /// Adds an address to the interface. IPv6 addresses skip duplicate address detection, but the
+    /// kernel still takes a moment: see [`await_address`](Self::await_address). Adding an existing
+    /// address is no error.
     ///
     /// # Errors
-    /// Without `CAP_NET_ADMIN`; if the families of address and peer differ; without IPv6 in the kernel.
+    /// Without `CAP_NET_ADMIN`; if the families of address and peer differ; without IPv6 in the
+    /// kernel.
     pub fn add_address(&mut self, index: u32, address: InterfaceAddress) -> Result<()> {
         let InterfaceAddress { net, peer } = address;
         let local = net.addr();
@@ -366,9 +373,9 @@ impl Netlink {
         }
     }
 
-    /// Waits until the kernel accepts packets for its own `address`, at most two seconds. A work queue
-    /// installs the local route of an IPv6 address some time after its interface is up; until then packets
-    /// for it are dropped.
+    /// Waits until the kernel accepts packets for its own `address`, at most two seconds. A work
+    /// queue installs the local route of an IPv6 address some time after its interface is up; until
+    /// then packets for it are dropped.
     ///
     /// # Errors
     /// If it does not within that time, because the interface is down or has no such address.
@@ -397,7 +404,8 @@ impl Netlink {
 
     fn look_up_route(&mut self, address: IpAddr) -> std::result::Result<Route, Errno> {
         let octets = octets(address);
-        // struct rtmsg, as in `add_route`; the kernel fills in everything but family and prefix length.
+        // struct rtmsg, as in `add_route`; the kernel fills in everything but family and prefix
+        // length.
         let body = [family(address), (octets.len() * 8) as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let mut found = Route::None;
         let outcome = self.transact(
@@ -419,14 +427,15 @@ impl Netlink {
         }
     }
 
-    /// Routes packets for `destination` to the interface (`via` is `None`), or to the router `via` behind it.
-    /// Replaces an existing route.
+    /// Routes packets for `destination` to the interface (`via` is `None`), or to the router `via`
+    /// behind it. Replaces an existing route.
     ///
     /// # Errors
     /// Without `CAP_NET_ADMIN`; if the interface is down or `via` cannot be reached through it.
     pub fn add_route(&mut self, index: u32, destination: IpNet, via: Option<IpAddr>) -> Result<()> {
         let scope = if via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
-        // struct rtmsg: family, destination and source prefix lengths, TOS, table, protocol, scope, type, flags.
+        // struct rtmsg: family, destination and source prefix lengths, TOS, table, protocol, scope,
+        // type, flags.
         let body = [
             family(destination.addr()),
             destination.prefix_len(),
@@ -479,8 +488,8 @@ impl Netlink {
         self.transact(kind, flags, body, fill, |_, _| {})
     }
 
-    /// Sends one request and passes each message of the answer to `each`, until the acknowledgement or the
-    /// end of the list (`NLM_F_DUMP`).
+    /// Sends one request and passes each message of the answer to `each`, until the acknowledgement
+    /// or the end of the list (`NLM_F_DUMP`).
     fn transact(
         &mut self,
         kind: u16,
@@ -513,7 +522,8 @@ impl Netlink {
     }
 }
 
-/// Brings up the loopback interface of the calling thread's network namespace; in a new namespace it is down.
+/// Brings up the loopback interface of the calling thread's network namespace; in a new namespace
+/// it is down.
 ///
 /// # Errors
 /// Without `CAP_NET_ADMIN` in that namespace.

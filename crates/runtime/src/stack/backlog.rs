@@ -21,7 +21,8 @@ impl Backlog {
         Self { time, since: None, stands: false, times: 0 }
     }
 
-    /// The driver has received a batch at `now`, and found the device `empty` after it. True while packets wait.
+    /// The driver has received a batch at `now`, and found the device `empty` after it. True while
+    /// packets wait.
     pub(super) fn on_batch(&mut self, now: Instant, empty: bool) -> bool {
         let stood = self.stands;
         self.since = (!empty).then(|| self.since.unwrap_or(now));

@@ -25,8 +25,9 @@ use std::thread;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
-/// Added to the two round trips before a tail loss probe: a peer that waits for a processor delays its ACKs
-/// by this much, and on a path of a few microseconds each such delay would be taken for a loss.
+/// Added to the two round trips before a tail loss probe: a peer that waits for a processor delays
+/// its ACKs by this much, and on a path of a few microseconds each such delay would be taken for a
+/// loss.
 const PROBE_MARGIN: Duration = Duration::from_millis(2);
 
 /// Settings of a [`Stack`] before it starts.
@@ -90,7 +91,8 @@ impl std::fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// MTU, super-packets and checksums from the device, a memory budget from the machine; no address.
+    /// MTU, super-packets and checksums from the device, a memory budget from the machine; no
+    /// address.
     pub(super) fn new(device: Box<dyn Device>) -> Self {
         let caps = device.caps();
         let mut endpoint = EndpointConfig::default();
@@ -122,8 +124,8 @@ impl Builder {
         }
     }
 
-    /// Sets the policies that [`options`](Self::options) can name, and their defaults, which replace
-    /// connections and scheduler: call this first.
+    /// Sets the policies that [`options`](Self::options) can name, and their defaults, which
+    /// replace connections and scheduler: call this first.
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
         self.scheduler = Scheduler::Made(registry.scheduler());
@@ -132,8 +134,9 @@ impl Builder {
         self
     }
 
-    /// Changes settings of connections and host by name: `cc=cubic:beta=0.8,sack=off,ttl=32`. The keys are those of
-    /// [`Registry::options`]; `ackline list conn` and `ackline list host` print them.
+    /// Changes settings of connections and host by name: `cc=cubic:beta=0.8,sack=off,ttl=32`. The
+    /// keys are those of [`Registry::options`]; `ackline list conn` and `ackline list host` print
+    /// them.
     ///
     /// # Errors
     /// What is wrong with a key or value, and what would be right.
@@ -170,7 +173,8 @@ impl Builder {
         self
     }
 
-    /// Sets the settings of opened and accepted connections. They replace earlier [`options`](Self::options).
+    /// Sets the settings of opened and accepted connections. They replace earlier
+    /// [`options`](Self::options).
     #[must_use]
     pub fn connections(mut self, config: impl Into<Arc<ConnConfig>>) -> Self {
         self.connections = config.into();
@@ -192,19 +196,25 @@ impl Builder {
         self
     }
 
-    /// Divides the stack into shards: each is an endpoint with a driver, and a queue of the device, of its own, so that several processors work at once.
-    /// A connection lives on one shard, which a hash of its addresses and ports decides. Packets that come to another shard's queue are
+    /// Divides the stack into shards: each is an endpoint with a driver, and a queue of the device,
+    /// of its own, so that several processors work at once. A connection lives on one shard, which
+    /// a hash of its addresses and ports decides. Packets that come to another shard's queue are
     /// handed over. Listeners, limits, counters and addresses are those of the stack.
     ///
-    /// The device opens its further queues ([`Device::open_queue`]), unless they are given by [`queue`](Self::queue): a TUN device that
-    /// was made with `multi_queue`, or an Ethernet device. UDP, pings and other protocols are the first shard's. `max_connections`, `max_memory` and the other limits of
-    /// [`EndpointConfig`] hold for all shards [together](ackline_tcp_core::endpoint::Host); what one source may have, and tables of what is known of other hosts, are divided ([`EndpointConfig::share`]).
+    /// The device opens its further queues ([`Device::open_queue`]), unless they are given by
+    /// [`queue`](Self::queue): a TUN device that was made with `multi_queue`, or an Ethernet
+    /// device. UDP, pings and other protocols are the first shard's. `max_connections`,
+    /// `max_memory` and the other limits of [`EndpointConfig`] hold for all shards
+    /// [together](ackline_tcp_core::endpoint::Host); what one source may have, and tables of what
+    /// is known of other hosts, are divided ([`EndpointConfig::share`]).
     ///
-    /// An egress scheduler with a rate, or one that is [given](Self::scheduler), is one for all shards: its rate, its queue and its order hold for the
-    /// host. The shards take turns at its lock, for each packet. Otherwise each shard has one, in front of its own queue of the device.
+    /// An egress scheduler with a rate, or one that is [given](Self::scheduler), is one for all
+    /// shards: its rate, its queue and its order hold for the host. The shards take turns at its
+    /// lock, for each packet. Otherwise each shard has one, in front of its own queue of the
+    /// device.
     ///
-    /// [`spawn`](Self::spawn) runs the first shard's driver on the current runtime, and the others on threads of their own, unless
-    /// [`runtimes`](Self::runtimes) says where. Default: one shard.
+    /// [`spawn`](Self::spawn) runs the first shard's driver on the current runtime, and the others
+    /// on threads of their own, unless [`runtimes`](Self::runtimes) says where. Default: one shard.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -229,16 +239,17 @@ impl Builder {
         self
     }
 
-    /// Adds a queue of the device, for a shard of its own. All queues lead to the same network, and have the same capabilities. It must have been opened
-    /// within the runtime that drives it.
+    /// Adds a queue of the device, for a shard of its own. All queues lead to the same network, and
+    /// have the same capabilities. It must have been opened within the runtime that drives it.
     #[must_use]
     pub fn queue(mut self, device: impl Device + 'static) -> Self {
         self.queues.push(Box::new(device));
         self
     }
 
-    /// Sets where the drivers of the shards run: the first shard's on the first of `runtimes`, and so on, beginning anew if there are fewer. A runtime of
-    /// one thread serves a shard best, and what the connections of the shard exchange with the program is cheapest on the
+    /// Sets where the drivers of the shards run: the first shard's on the first of `runtimes`, and
+    /// so on, beginning anew if there are fewer. A runtime of one thread serves a shard best, and
+    /// what the connections of the shard exchange with the program is cheapest on the
     /// [same](crate::TcpStream::runtime).
     #[must_use]
     pub fn runtimes(mut self, runtimes: impl IntoIterator<Item = Handle>) -> Self {
@@ -246,17 +257,18 @@ impl Builder {
         self
     }
 
-    /// Sets the seed of initial sequence numbers, ports and hashes; default: random numbers from the kernel.
-    /// A known seed lets peers guess sequence numbers.
+    /// Sets the seed of initial sequence numbers, ports and hashes; default: random numbers from
+    /// the kernel. A known seed lets peers guess sequence numbers.
     #[must_use]
     pub fn seed(mut self, seed: [u8; 32]) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Sets how the driver waits for departures held back by pacing or a shaper; default: it sleeps. Also
-    /// sets [`EndpointConfig::departure_tick`], within which departures are treated as one: the resolution of
-    /// the [timer](crate::timer::Timer) if it sleeps (50 µs on Linux, 1 ms elsewhere), 5 µs if it spins.
+    /// Sets how the driver waits for departures held back by pacing or a shaper; default: it
+    /// sleeps. Also sets [`EndpointConfig::departure_tick`], within which departures are treated as
+    /// one: the resolution of the [timer](crate::timer::Timer) if it sleeps (50 µs on Linux, 1 ms
+    /// elsewhere), 5 µs if it spins.
     #[must_use]
     pub fn pacing(mut self, pacing: Pacing) -> Self {
         self.pacing = pacing;
@@ -264,44 +276,49 @@ impl Builder {
         self
     }
 
-    /// Busy polling: for `limit` after the last packet sent or received, the driver polls the device between
-    /// other tasks of the runtime instead of sleeping. The next packet then costs no wake-up, which takes
-    /// some tens of microseconds if the processor is idle, and the kernel does not have to wake anyone to
-    /// deliver it. The processor is busy meanwhile, so give the runtime's thread one of its own; an idle
-    /// stack sleeps after `limit`. Like Linux's `SO_BUSY_POLL`, which counts from the start of the wait
-    /// instead. Zero, the default: always sleep.
+    /// Busy polling: for `limit` after the last packet sent or received, the driver polls the
+    /// device between other tasks of the runtime instead of sleeping. The next packet then costs no
+    /// wake-up, which takes some tens of microseconds if the processor is idle, and the kernel does
+    /// not have to wake anyone to deliver it. The processor is busy meanwhile, so give the
+    /// runtime's thread one of its own; an idle stack sleeps after `limit`. Like Linux's
+    /// `SO_BUSY_POLL`, which counts from the start of the wait instead. Zero, the default: always
+    /// sleep.
     #[must_use]
     pub fn busy_poll(mut self, limit: std::time::Duration) -> Self {
         self.busy_poll = limit.into();
         self
     }
 
-    /// Sets how many bytes applications may write and read before the driver runs again: the connections that are busy
-    /// share them, and each has at least 64 KiB of them, or `bytes` if that is less. An operation of a connection whose
-    /// share is used up waits for a later turn of the driver ([`turn_waits`](crate::stats::Stats::turn_waits)), so that
-    /// packets are received and other tasks run meanwhile. [`try_read`](crate::TcpStream::try_read) and
-    /// [`try_write`](crate::TcpStream::try_write) never wait, but the readiness that is awaited before them does.
-    /// Default: 1 MiB. At least 1; `usize::MAX`: no limit but tokio's, of 128 operations.
+    /// Sets how many bytes applications may write and read before the driver runs again: the
+    /// connections that are busy share them, and each has at least 64 KiB of them, or `bytes` if
+    /// that is less. An operation of a connection whose share is used up waits for a later turn of
+    /// the driver ([`turn_waits`](crate::stats::Stats::turn_waits)), so that packets are received
+    /// and other tasks run meanwhile. [`try_read`](crate::TcpStream::try_read) and
+    /// [`try_write`](crate::TcpStream::try_write) never wait, but the readiness that is awaited
+    /// before them does. Default: 1 MiB. At least 1; `usize::MAX`: no limit but tokio's, of 128
+    /// operations.
     #[must_use]
     pub fn turn(mut self, bytes: usize) -> Self {
         self.turn = bytes.max(1);
         self
     }
 
-    /// Sets how long the driver must not have found the device empty for what waits there to count as a backlog
-    /// ([`device_backlogs`](crate::stats::Stats::device_backlogs)). Then this host is the bottleneck, and receive windows do
-    /// not grow but shrink towards three super-packets (196,605 bytes): larger ones would lengthen the device's queue until it overflows, and
-    /// the connections that lost packets would wait for their timers while others go on. Buffers that the application
-    /// has set stay. Default: 1 ms. The longest duration: never.
+    /// Sets how long the driver must not have found the device empty for what waits there to count
+    /// as a backlog ([`device_backlogs`](crate::stats::Stats::device_backlogs)). Then this host is
+    /// the bottleneck, and receive windows do not grow but shrink towards three super-packets
+    /// (196,605 bytes): larger ones would lengthen the device's queue until it overflows, and the
+    /// connections that lost packets would wait for their timers while others go on. Buffers that
+    /// the application has set stay. Default: 1 ms. The longest duration: never.
     #[must_use]
     pub fn backlog_time(mut self, time: std::time::Duration) -> Self {
         self.backlog_time = time.into();
         self
     }
 
-    /// Sets the timer granularity (G of RFC 6298): deadlines are rounded up to multiples of `granularity`, so
-    /// that one wake-up serves several. Departures held back by pacing or a shaper are not rounded. Default:
-    /// the resolution of the [timer](crate::timer::Timer), 50 µs on Linux, 1 ms elsewhere.
+    /// Sets the timer granularity (G of RFC 6298): deadlines are rounded up to multiples of
+    /// `granularity`, so that one wake-up serves several. Departures held back by pacing or a
+    /// shaper are not rounded. Default: the resolution of the [timer](crate::timer::Timer), 50 µs
+    /// on Linux, 1 ms elsewhere.
     #[must_use]
     pub fn granularity(mut self, granularity: std::time::Duration) -> Self {
         self.endpoint.granularity = granularity.into();
@@ -311,8 +328,9 @@ impl Builder {
     /// Returns the stack and the future that drives it, for callers that run it themselves.
     ///
     /// # Errors
-    /// If the process has no descriptor left for the timer, or the kernel no random numbers; `InvalidInput`
-    /// if an entry of the [registry](Self::registry) is invalid, or there are several [shards](Self::shards).
+    /// If the process has no descriptor left for the timer, or the kernel no random numbers;
+    /// `InvalidInput` if an entry of the [registry](Self::registry) is invalid, or there are
+    /// several [shards](Self::shards).
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
@@ -324,12 +342,14 @@ impl Builder {
         }
     }
 
-    /// Returns the stack and the futures that drive it, one for each shard, for callers that run them themselves. Each has to be polled until
-    /// it ends, on the runtime that [`runtimes`](Self::runtimes) names, or else on this one.
+    /// Returns the stack and the futures that drive it, one for each shard, for callers that run
+    /// them themselves. Each has to be polled until it ends, on the runtime that
+    /// [`runtimes`](Self::runtimes) names, or else on this one.
     ///
     /// # Errors
-    /// If the process has no descriptor left for a timer or queue, or the kernel no random numbers; `Unsupported` if the device has too few
-    /// queues; `InvalidInput` if an entry of the [registry](Self::registry) is invalid, or [`shards`](Self::shards) cannot be.
+    /// If the process has no descriptor left for a timer or queue, or the kernel no random numbers;
+    /// `Unsupported` if the device has too few queues; `InvalidInput` if an entry of the
+    /// [registry](Self::registry) is invalid, or [`shards`](Self::shards) cannot be.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
@@ -341,8 +361,9 @@ impl Builder {
         Ok((stack, drivers.into_iter().map(|(driver, ..)| driver).collect()))
     }
 
-    /// Starts the stack: on the [given](Self::runtimes) runtimes, or else on the current one and, for further [shards](Self::shards), threads of their own.
-    /// These end when the last handle of the stack is dropped and its connections have closed.
+    /// Starts the stack: on the [given](Self::runtimes) runtimes, or else on the current one and,
+    /// for further [shards](Self::shards), threads of their own. These end when the last handle of
+    /// the stack is dropped and its connections have closed.
     ///
     /// # Errors
     /// As [`build_shards`](Self::build_shards); or if a thread cannot be started.
@@ -357,8 +378,8 @@ impl Builder {
                 let mut end = end.clone();
                 let work = move || {
                     own.run(async {
-                        // However it ended: it has told all handles. Then the program's tasks on this thread may go on until they have
-                        // dropped theirs.
+                        // However it ended: it has told all handles. Then the program's tasks on
+                        // this thread may go on until they have dropped theirs.
                         let _ = task.await;
                         while end.changed().await.is_ok() {}
                     });
@@ -409,7 +430,8 @@ impl Builder {
         self.runtimes.get(shard % given).cloned().unwrap_or_else(Handle::current)
     }
 
-    /// Makes the shards, each with its driver and where that runs; and what tells when the last handle is dropped.
+    /// Makes the shards, each with its driver and where that runs; and what tells when the last
+    /// handle is dropped.
     #[expect(clippy::type_complexity, reason = "of two callers")]
     fn assemble(
         mut self,

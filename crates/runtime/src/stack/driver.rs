@@ -17,17 +17,17 @@ use std::task::{Context, Poll, ready};
 /// Maximum packets received per turn before they are answered.
 const RX_BATCH: usize = 128;
 
-/// Bytes after which a turn answers although more packets wait, since a peer with a full window waits for the
-/// ACK. ACKs are expensive: on a TUN device the kernel's sender processes the ACK, and sends, inside the
-/// write call that carries it.
+/// Bytes after which a turn answers although more packets wait, since a peer with a full window
+/// waits for the ACK. ACKs are expensive: on a TUN device the kernel's sender processes the ACK,
+/// and sends, inside the write call that carries it.
 const RX_BATCH_BYTES: usize = 1 << 20;
 
-/// Longest time that the ACK of bulk data waits for more of it. It is worth that much to save an ACK, which
-/// the kernel's sender processes inside the write that carries it, and to save going to sleep and being
-/// woken.
+/// Longest time that the ACK of bulk data waits for more of it. It is worth that much to save an
+/// ACK, which the kernel's sender processes inside the write that carries it, and to save going to
+/// sleep and being woken.
 const GATHER_TIME: Duration = Duration::from_micros(20);
-/// Bytes that justify all of [`GATHER_TIME`], so that a slow stream of single packets does not keep the
-/// driver awake.
+/// Bytes that justify all of [`GATHER_TIME`], so that a slow stream of single packets does not keep
+/// the driver awake.
 const GATHER_WORTH: usize = 1 << 16;
 /// Bytes after which the ACK waits no longer.
 const GATHER_BYTES: usize = 1 << 18;
@@ -35,23 +35,24 @@ const GATHER_BYTES: usize = 1 << 18;
 /// Mean packet size of a turn up to which ACKs may wait for the application's answer.
 const SMALL_PACKET: usize = 512;
 
-/// The future that drives a [`Stack`](super::Stack); [`Builder::spawn`](super::Builder::spawn) hands it to
-/// tokio.
+/// The future that drives a [`Stack`](super::Stack); [`Builder::spawn`](super::Builder::spawn)
+/// hands it to tokio.
 ///
-/// It ends with `Ok` when the last handle (stack, listener, stream) is dropped and only connections in
-/// TIME-WAIT are left, and with the device's error if the device fails. If it is dropped earlier, every
-/// handle returns errors.
+/// It ends with `Ok` when the last handle (stack, listener, stream) is dropped and only connections
+/// in TIME-WAIT are left, and with the device's error if the device fails. If it is dropped
+/// earlier, every handle returns errors.
 ///
-/// On a runtime with worker threads it hands the stack over to the applications that a turn woke: the last of them runs the
-/// next turn in the call in which it would wait.
+/// On a runtime with worker threads it hands the stack over to the applications that a turn woke:
+/// the last of them runs the next turn in the call in which it would wait.
 ///
-/// **Each turn: send what pacing held back until now; receive a batch of packets, all with one time stamp;
-/// serve expired deadlines; send; report events; set the timer. Then sleep until the device is readable, the
-/// timer expires, a full device is writable, or an application leaves work behind.** Pure ACKs for a turn of
-/// small packets wait until the tasks it woke have run, so that they can piggyback on their answers; those
-/// for bulk data wait for some microseconds while the device is polled, so that one ACK covers more. An idle
-/// stack uses no processor time, unless [`Builder::busy_poll`](super::Builder::busy_poll) or
-/// [`Builder::pacing`](super::Builder::pacing) say so.
+/// **Each turn: send what pacing held back until now; receive a batch of packets, all with one time
+/// stamp; serve expired deadlines; send; report events; set the timer. Then sleep until the device
+/// is readable, the timer expires, a full device is writable, or an application leaves work
+/// behind.** Pure ACKs for a turn of small packets wait until the tasks it woke have run, so that
+/// they can piggyback on their answers; those for bulk data wait for some microseconds while the
+/// device is polled, so that one ACK covers more. An idle stack uses no processor time, unless
+/// [`Builder::busy_poll`](super::Builder::busy_poll) or [`Builder::pacing`](super::Builder::pacing)
+/// say so.
 #[derive(Debug)]
 #[must_use = "nothing moves unless the driver is polled"]
 pub struct Driver {
@@ -120,7 +121,8 @@ impl Future for Driver {
             let wait = match outcome {
                 Turn::Ended(result) => return Poll::Ready(result),
                 Turn::Again => {
-                    // After the tasks woken by this turn, so that a flood of packets starves nobody.
+                    // After the tasks woken by this turn, so that a flood of packets starves
+                    // nobody.
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
@@ -170,8 +172,8 @@ struct Received {
     bytes: usize,
     /// Packets of other shards, which are not among these.
     handed: usize,
-    /// The batch is full, and more packets may be waiting; otherwise the device is empty, and will wake the
-    /// driver.
+    /// The batch is full, and more packets may be waiting; otherwise the device is empty, and will
+    /// wake the driver.
     more: bool,
 }
 
@@ -288,7 +290,8 @@ impl StackState {
             timer::spin_until(now);
         }
         if departs {
-            // A device may deliver the answer inside the send call: that is a round trip of its own.
+            // A device may deliver the answer inside the send call: that is a round trip of its
+            // own.
             now = timer::now();
         }
         if self.kept_acks && !self.gathering.goes_on(now) {

@@ -1,8 +1,9 @@
 //! One egress scheduler for all shards of a stack.
 //!
-//! A scheduler with a rate, or with a queue of its own, is the host's: `rate=100mbit` says what the host may send, and fair shares are shares of
-//! that. So the shards have one between them, behind a lock. It sees the packets of all, and says which of them is next; the shard
-//! whose packet that is finds it in its tray, and is woken.
+//! A scheduler with a rate, or with a queue of its own, is the host's: `rate=100mbit` says what the
+//! host may send, and fair shares are shares of that. So the shards have one between them, behind a
+//! lock. It sees the packets of all, and says which of them is next; the shard whose packet that is
+//! finds it in its tray, and is woken.
 //!
 //! ```text
 //!   shard 0 ── push ──►┐             ┌──► tray 0 ──► shard 0 sends
@@ -12,8 +13,9 @@
 //!             pop, by whoever comes first
 //! ```
 //!
-//! The lock is held for one call, and only packets that go through the scheduler take it: those that bypass it do not. Without a rate each
-//! shard has a scheduler in front of its own queue of the device.
+//! The lock is held for one call, and only packets that go through the scheduler take it: those
+//! that bypass it do not. Without a rate each shard has a scheduler in front of its own queue of
+//! the device.
 
 use super::hub::Hub;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +37,8 @@ struct HostEgress {
 #[derive(Debug)]
 struct State {
     scheduler: Box<dyn EgressScheduler>,
-    /// The latest instant that a shard has come with. The clocks of two shards' turns may differ by a turn.
+    /// The latest instant that a shard has come with. The clocks of two shards' turns may differ by
+    /// a turn.
     latest: Instant,
     trays: Box<[Tray]>,
     /// Requests that were deferred, less those that were named since: no more are named.
@@ -80,7 +83,8 @@ impl State {
         self.latest
     }
 
-    /// Something has left: whoever may ask again because of that is told. Returns whose connections they are.
+    /// Something has left: whoever may ask again because of that is told. Returns whose connections
+    /// they are.
     fn resume(&mut self) -> Set {
         let mut told = 0;
         let shards = self.trays.len();
@@ -215,7 +219,8 @@ impl EgressScheduler for OfShard {
         if matches!(popped, Popped::Packet(_)) {
             self.nudge_others(told);
         } else {
-            // A packet of another shard may have made room for a connection of this one, which does not come again by itself.
+            // A packet of another shard may have made room for a connection of this one, which does
+            // not come again by itself.
             self.nudge(told);
         }
         popped

@@ -1,14 +1,17 @@
 //! Whose turn it is to run the stack, on a runtime with worker threads.
 //!
-//! There, a driver that has more to do cannot let the applications go first as on a single thread: a task that wakes itself
-//! wakes another worker, too, which takes it. Then driver and application sleep and wake on two processors, meet at the stack's
-//! lock, and what one has written is in the other's cache. So a driver that woke few applications hands the stack over to
-//! them and sleeps. Each reads and writes until it would have to wait; the last one then runs the next turn on its own
-//! thread, in the call in which it would have waited. If nothing is left to do at once, the driver waits for the device and the timer,
-//! as always. It also goes on if the applications have run the stack for a [stint], because only the driver lets the runtime go round.
+//! There, a driver that has more to do cannot let the applications go first as on a single thread:
+//! a task that wakes itself wakes another worker, too, which takes it. Then driver and application
+//! sleep and wake on two processors, meet at the stack's lock, and what one has written is in the
+//! other's cache. So a driver that woke few applications hands the stack over to them and sleeps.
+//! Each reads and writes until it would have to wait; the last one then runs the next turn on its
+//! own thread, in the call in which it would have waited. If nothing is left to do at once, the
+//! driver waits for the device and the timer, as always. It also goes on if the applications have
+//! run the stack for a [stint], because only the driver lets the runtime go round.
 //!
-//! An application that has not come back after [`PATIENCE`] has something else to do. Then the driver goes on, and for [`CALM`]
-//! turns it runs beside the applications. It also does if a turn woke more than [`FEW`]: those have enough to do for several workers.
+//! An application that has not come back after [`PATIENCE`] has something else to do. Then the
+//! driver goes on, and for [`CALM`] turns it runs beside the applications. It also does if a turn
+//! woke more than [`FEW`]: those have enough to do for several workers.
 
 use super::driver::Turn;
 use super::shard::Wakes;
@@ -110,8 +113,8 @@ impl Handover {
 }
 
 impl StackState {
-    /// After a turn with more to do: hands the stack over, if the turn woke somebody who is likely to come back. Otherwise
-    /// the driver goes on.
+    /// After a turn with more to do: hands the stack over, if the turn woke somebody who is likely
+    /// to come back. Otherwise the driver goes on.
     pub(super) fn hand_over(&mut self, now: Instant) -> bool {
         let Handover { driver, called, calm, .. } = &self.handover;
         if driver.is_none()
@@ -174,7 +177,8 @@ impl StackState {
         }
     }
 
-    /// A task of `conn` has run a turn after which there is more to do, and need not wait: it comes back.
+    /// A task of `conn` has run a turn after which there is more to do, and need not wait: it comes
+    /// back.
     pub(crate) fn go_on(&mut self, conn: ConnId, wakes: &mut Wakes) {
         if let Some(slot) = self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn) {
             self.handover.call(&mut slot.called);
@@ -184,8 +188,9 @@ impl StackState {
         }
     }
 
-    /// If applications had the stack and all have come back, runs its next turns in the call of the last one: until `enough`, until there
-    /// is nothing to do at once, until applications were woken, or until the driver has not run for a stint.
+    /// If applications had the stack and all have come back, runs its next turns in the call of the
+    /// last one: until `enough`, until there is nothing to do at once, until applications were
+    /// woken, or until the driver has not run for a stint.
     pub(crate) fn take_turns(&mut self, wakes: &mut Wakes, mut enough: impl FnMut(&mut Self) -> bool) {
         if !self.handover.is_due() || self.failure().is_some() {
             return;

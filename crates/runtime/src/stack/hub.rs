@@ -8,8 +8,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::task::Waker;
 
-/// Shared by all shards. No lock is held for longer than it takes to exchange pointers, and none is taken for a packet that has come to its
-/// owner's queue.
+/// Shared by all shards. No lock is held for longer than it takes to exchange pointers, and none is
+/// taken for a packet that has come to its owner's queue.
 #[derive(Debug)]
 pub(crate) struct Hub {
     steering: Steering,
@@ -33,8 +33,8 @@ impl Alive {
         self.0 >> shard & 1 != 0
     }
 
-    /// Who has what belongs to `shard`: another one if it does not run any more, so that its peers learn that their connections are gone, and new
-    /// ones find somebody.
+    /// Who has what belongs to `shard`: another one if it does not run any more, so that its peers
+    /// learn that their connections are gone, and new ones find somebody.
     pub(crate) const fn heir(self, shard: usize) -> usize {
         if self.has(shard) || self.0 == 0 {
             return shard;
@@ -180,8 +180,8 @@ impl Links {
         self.hub.dropped(self.index)
     }
 
-    /// This shard has nothing left to deliver, and there is no handle. It has to run as long as others have something, because their packets may
-    /// come to its queue. True if nobody has.
+    /// This shard has nothing left to deliver, and there is no handle. It has to run as long as
+    /// others have something, because their packets may come to its queue. True if nobody has.
     pub(crate) fn rest(&mut self) -> bool {
         if !std::mem::replace(&mut self.idle, true) && self.hub.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.hub.sleepers().for_each(Waker::wake);
@@ -203,8 +203,8 @@ impl Links {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shards {
-    /// One for each processor that the process may use, if the device has several queues and nothing else needs a single
-    /// shard; otherwise one.
+    /// One for each processor that the process may use, if the device has several queues and
+    /// nothing else needs a single shard; otherwise one.
     Auto,
     /// So many, 1 to 64.
     Fixed(usize),

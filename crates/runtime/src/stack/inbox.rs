@@ -1,11 +1,13 @@
 //! Packets handed from one shard to another.
 //!
-//! A shard that receives packets of its siblings collects them, one [`Parcel`] for each sibling, and delivers the parcels when its batch
-//! is over: one lock, held for some pointers' time, and one wake-up, however many packets. The buffers go round and round, so nothing is allocated in
-//! the long run.
+//! A shard that receives packets of its siblings collects them, one [`Parcel`] for each sibling,
+//! and delivers the parcels when its batch is over: one lock, held for some pointers' time, and one
+//! wake-up, however many packets. The buffers go round and round, so nothing is allocated in the
+//! long run.
 //!
-//! The owner takes all parcels in its turn. Before it sleeps it says so ([`Inbox::sleep`]), which fails if something has come: whoever
-//! delivers finds either a waker, or somebody who will look. The tests try all orders of these steps, and `tests/models` schedules of threads that take them.
+//! The owner takes all parcels in its turn. Before it sleeps it says so ([`Inbox::sleep`]), which
+//! fails if something has come: whoever delivers finds either a waker, or somebody who will look.
+//! The tests try all orders of these steps, and `tests/models` schedules of threads that take them.
 
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use ackline_tcp_core::RxPacket;
@@ -14,7 +16,8 @@ use std::collections::VecDeque;
 use std::num::NonZeroU16;
 use std::task::Waker;
 
-/// Maximum number of bytes that wait for a shard: a TUN device's worth of super-packets for some hundred connections.
+/// Maximum number of bytes that wait for a shard: a TUN device's worth of super-packets for some
+/// hundred connections.
 const MOST_BYTES: usize = 32 << 20;
 /// Maximum number of packets that wait for a shard.
 const MOST_PACKETS: usize = 32_768;
@@ -105,8 +108,8 @@ impl Inbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Delivers a parcel, which is empty after it. Returns the owner's driver if it sleeps. What has no room is dropped, as by a full device
-    /// queue, and counted.
+    /// Delivers a parcel, which is empty after it. Returns the owner's driver if it sleeps. What
+    /// has no room is dropped, as by a full device queue, and counted.
     pub(crate) fn deliver(&self, parcel: &mut Parcel) -> Option<Waker> {
         let mut queue = self.lock();
         let full =
@@ -250,8 +253,9 @@ mod tests {
         }
     }
 
-    /// The steps of an owner and of senders, each of which is one operation of the inbox, in an order that `choose` decides among those that can
-    /// go on. Returns how many packets the owner had when nobody could.
+    /// The steps of an owner and of senders, each of which is one operation of the inbox, in an
+    /// order that `choose` decides among those that can go on. Returns how many packets the owner
+    /// had when nobody could.
     fn play(senders: usize, parcels: usize, mut choose: impl FnMut(usize) -> usize) -> usize {
         let inbox = Inbox::default();
         let bell = Arc::new(Bell::default());

@@ -19,12 +19,13 @@ pub struct ConnSnapshot {
 }
 
 impl Stack {
-    /// Up to `most` connections, those included that the application has dropped, and where to go on: `from` of the next call, or
-    /// `None` after the last one. The first call has 0. The stack is locked meanwhile, so a tool asks for a few at a time; what begins
-    /// or ends between two calls may be missing.
+    /// Up to `most` connections, those included that the application has dropped, and where to go
+    /// on: `from` of the next call, or `None` after the last one. The first call has 0. The stack
+    /// is locked meanwhile, so a tool asks for a few at a time; what begins or ends between two
+    /// calls may be missing.
     ///
-    /// Half-open connections and TIME-WAIT without an owner are records that do not have all of this: [`Stats`](crate::stats::Stats)
-    /// counts them.
+    /// Half-open connections and TIME-WAIT without an owner are records that do not have all of
+    /// this: [`Stats`](crate::stats::Stats) counts them.
     #[must_use]
     pub fn snapshots(&self, from: usize, most: usize) -> (Vec<ConnSnapshot>, Option<usize>) {
         // One shard after the other.
@@ -49,16 +50,17 @@ impl Stack {
         (shown, Some(from))
     }
 
-    /// Calls `act` with a connection, whoever owns it, to change its settings; `None` if it is gone. The stack is locked while it
-    /// runs: it must not block, nor use the stack or its streams.
+    /// Calls `act` with a connection, whoever owns it, to change its settings; `None` if it is
+    /// gone. The stack is locked while it runs: it must not block, nor use the stack or its
+    /// streams.
     pub fn with_connection<R>(&self, id: ConnId, act: impl FnOnce(&mut Conn<'_>, Instant) -> R) -> Option<R> {
         let (shard, id) = id.in_shard(self.shards.len());
         let shard = self.shards.get(shard)?;
         shard.act(|state, now, _| state.endpoint.inspect(id).map(|mut conn| act(&mut conn, now)))
     }
 
-    /// Where the stack listens, and how many connections wait to be accepted there. The address of a listener on every address
-    /// is unspecified.
+    /// Where the stack listens, and how many connections wait to be accepted there. The address of
+    /// a listener on every address is unspecified.
     #[must_use]
     pub fn listeners(&self) -> Vec<(SocketAddr, usize)> {
         let mut sum = self.first().lock().listeners();

@@ -1,9 +1,11 @@
-//! The lock of a shard: applications block on it, the driver waits for it without keeping its thread.
+//! The lock of a shard: applications block on it, the driver waits for it without keeping its
+//! thread.
 //!
-//! On a runtime with worker threads, an application has the stack while the driver is due on another worker, at nearly every turn. If the driver blocked
-//! there, two threads would put each other to sleep and wake each other up for what takes microseconds. So it returns, and
-//! whoever lets go of the lock wakes it. That puts it on that task's own worker, behind the task, where the data is in the
-//! cache.
+//! On a runtime with worker threads, an application has the stack while the driver is due on
+//! another worker, at nearly every turn. If the driver blocked there, two threads would put each
+//! other to sleep and wake each other up for what takes microseconds. So it returns, and whoever
+//! lets go of the lock wakes it. That puts it on that task's own worker, behind the task, where the
+//! data is in the cache.
 
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError, TryLockError, fence};
 use std::ops::{Deref, DerefMut};
@@ -38,20 +40,22 @@ impl<T> Lock<T> {
         }
     }
 
-    /// The driver and applications run on several threads: from now on [`poll_lock`](Self::poll_lock) does not block.
+    /// The driver and applications run on several threads: from now on
+    /// [`poll_lock`](Self::poll_lock) does not block.
     pub(crate) fn crowd(&self) {
         // Whoever locks after this sees it.
         let _locked = self.lock();
         self.crowded.store(true, Ordering::Relaxed);
     }
 
-    /// Blocks the thread until the lock is free. If an application's closure panicked under the lock, the value stays usable: such a
-    /// closure only borrows the core.
+    /// Blocks the thread until the lock is free. If an application's closure panicked under the
+    /// lock, the value stays usable: such a closure only borrows the core.
     pub(crate) fn lock(&self) -> Locked<'_, T> {
         self.locked(self.inside.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// For the driver, the only task that calls it. Pending if somebody else has the lock; the task is woken once it is free.
+    /// For the driver, the only task that calls it. Pending if somebody else has the lock; the task
+    /// is woken once it is free.
     pub(crate) fn poll_lock(&self, cx: &Context<'_>) -> Poll<Locked<'_, T>> {
         if !self.crowded.load(Ordering::Relaxed) {
             return Poll::Ready(self.lock());
@@ -64,7 +68,8 @@ impl<T> Lock<T> {
             *driver = Some(cx.waker().clone());
             self.waited_for.store(true, Ordering::Relaxed);
         }
-        // Either the lock is let go before this and taken below, or who lets go sees that it is waited for.
+        // Either the lock is let go before this and taken below, or who lets go sees that it is
+        // waited for.
         fence(Ordering::SeqCst);
         self.try_lock().map_or(Poll::Pending, Poll::Ready)
     }

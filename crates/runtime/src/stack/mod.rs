@@ -46,9 +46,9 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 
 /// A handle to a running TCP stack: one host with its addresses, on one device.
 ///
-/// Cloning is cheap. The stack runs as long as a handle, a listener or a stream exists, and then until its
-/// connections have closed in the background, for which the tokio runtime must keep running: call
-/// [`shutdown`](Self::shutdown) before the program ends.
+/// Cloning is cheap. The stack runs as long as a handle, a listener or a stream exists, and then
+/// until its connections have closed in the background, for which the tokio runtime must keep
+/// running: call [`shutdown`](Self::shutdown) before the program ends.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -101,15 +101,15 @@ impl Stack {
         self.shards.len()
     }
 
-    /// Connects to `addr` with the stack's default settings. Names are resolved by the system's resolver on a
-    /// thread of the runtime, and the addresses are tried in order, as in tokio. Dropping the future aborts
-    /// the attempt.
+    /// Connects to `addr` with the stack's default settings. Names are resolved by the system's
+    /// resolver on a thread of the runtime, and the addresses are tried in order, as in tokio.
+    /// Dropping the future aborts the attempt.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `ConnectionReset`, `TimedOut` or `HostUnreachable` if the handshake fails;
-    /// `AddrNotAvailable`, `AddrInUse`, `InvalidInput` or `QuotaExceeded` if it cannot start; `NetworkDown`
-    /// if the device is gone; `NotConnected` while the stack shuts down. The error of the last address, or
-    /// the resolver's.
+    /// `ConnectionRefused`, `ConnectionReset`, `TimedOut` or `HostUnreachable` if the handshake
+    /// fails; `AddrNotAvailable`, `AddrInUse`, `InvalidInput` or `QuotaExceeded` if it cannot
+    /// start; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down. The
+    /// error of the last address, or the resolver's.
     pub async fn connect(&self, addr: impl ToSocketAddrs) -> io::Result<TcpStream> {
         self.connect_with(addr, self.connect.clone()).await
     }
@@ -151,12 +151,13 @@ impl Stack {
         self.connect_to_with_data(to, config, &[]).await
     }
 
-    /// Connects to one address and sends all of `data`: with the SYN as far as it fits there, if the settings have
-    /// [`fast_open`](ConnConfig::fast_open) and the server has given this stack a cookie at an earlier connect (RFC 7413).
-    /// Returns when the handshake is complete and the rest of `data` is in the send buffer.
+    /// Connects to one address and sends all of `data`: with the SYN as far as it fits there, if
+    /// the settings have [`fast_open`](ConnConfig::fast_open) and the server has given this stack a
+    /// cookie at an earlier connect (RFC 7413). Returns when the handshake is complete and the rest
+    /// of `data` is in the send buffer.
     ///
-    /// The server may get what the SYN carries twice, if the network repeats the SYN after the connection: see
-    /// [`FastOpen`](ackline_tcp_core::config::FastOpen).
+    /// The server may get what the SYN carries twice, if the network repeats the SYN after the
+    /// connection: see [`FastOpen`](ackline_tcp_core::config::FastOpen).
     ///
     /// ```no_run
     /// # async fn example(stack: &ackline_runtime::Stack) -> std::io::Result<()> {
@@ -200,12 +201,13 @@ impl Stack {
         &self.connect
     }
 
-    /// Listens, with the stack's default settings for accepted connections. Port 0 picks a free port;
-    /// [`TcpListener::local_addr`] returns it.
+    /// Listens, with the stack's default settings for accepted connections. Port 0 picks a free
+    /// port; [`TcpListener::local_addr`] returns it.
     ///
     /// # Errors
-    /// `AddrInUse` if another listener has the same address and port; `AddrNotAvailable` if the stack does
-    /// not have the address; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
+    /// `AddrInUse` if another listener has the same address and port; `AddrNotAvailable` if the
+    /// stack does not have the address; `NetworkDown` if the device is gone; `NotConnected` while
+    /// the stack shuts down.
     pub fn listen(&self, on: ListenOn) -> io::Result<TcpListener> {
         self.listen_with(on, AcceptConfig::new(self.connect.clone()))
     }
@@ -245,21 +247,24 @@ impl Stack {
         Ok(TcpListener::new(parts, on))
     }
 
-    /// Opens a UDP socket. An unspecified address means all of the stack's addresses of that family; port 0 picks a free port,
-    /// which [`UdpSocket::local_addr`] returns.
+    /// Opens a UDP socket. An unspecified address means all of the stack's addresses of that
+    /// family; port 0 picks a free port, which [`UdpSocket::local_addr`] returns.
     ///
     /// # Errors
-    /// `AddrInUse` if another socket has the address and port, or no port is free; `AddrNotAvailable` if the stack does not
-    /// have the address; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
+    /// `AddrInUse` if another socket has the address and port, or no port is free;
+    /// `AddrNotAvailable` if the stack does not have the address; `NetworkDown` if the device is
+    /// gone; `NotConnected` while the stack shuts down.
     pub fn bind_udp(&self, addr: SocketAddr) -> io::Result<UdpSocket> {
         let (id, news) = self.first().act(|state, now, _| state.bind_udp(now, addr))?;
         Ok(UdpSocket::new(Handle::new(self.first().clone(), id, news)))
     }
 
     /// Takes the UDP datagrams that are for no socket, for any address that the stack answers for
-    /// ([`any_address`](Builder::any_address): any at all): one [`UdpFlow`](crate::UdpFlow) per four-tuple. Their number, their queues and the
-    /// time that they may be idle are bounded ([`max_udp_flows`](EndpointConfig::max_udp_flows),
-    /// [`udp_recv_buffer`](EndpointConfig::udp_recv_buffer), [`udp_flow_timeout`](EndpointConfig::udp_flow_timeout)).
+    /// ([`any_address`](Builder::any_address): any at all): one [`UdpFlow`](crate::UdpFlow) per
+    /// four-tuple. Their number, their queues and the time that they may be idle are bounded
+    /// ([`max_udp_flows`](EndpointConfig::max_udp_flows),
+    /// [`udp_recv_buffer`](EndpointConfig::udp_recv_buffer),
+    /// [`udp_flow_timeout`](EndpointConfig::udp_flow_timeout)).
     ///
     /// ```no_run
     /// # async fn example(stack: &ackline_runtime::Stack) -> std::io::Result<()> {
@@ -284,16 +289,18 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// `AddrInUse` if they are taken already; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
+    /// `AddrInUse` if they are taken already; `NetworkDown` if the device is gone; `NotConnected`
+    /// while the stack shuts down.
     pub fn incoming_udp(&self) -> io::Result<IncomingUdp> {
         let arrivals = self.first().act(|state, now, _| state.take_flows(now))?;
         Ok(IncomingUdp::new(self.first().clone(), arrivals))
     }
 
-    /// Takes the packets that the stack does not use itself and would drop, or refuse with an ICMP error: pings and other ICMP messages for
-    /// addresses that it answers for in the name of others ([`any_address`](Builder::any_address)), ICMP messages that concern neither TCP nor
-    /// UDP, and other protocols. What waits is bounded ([`packet_buffer`](EndpointConfig::packet_buffer)); the rest is dropped and
-    /// counted. Its own pings the stack answers as before.
+    /// Takes the packets that the stack does not use itself and would drop, or refuse with an ICMP
+    /// error: pings and other ICMP messages for addresses that it answers for in the name of others
+    /// ([`any_address`](Builder::any_address)), ICMP messages that concern neither TCP nor UDP, and
+    /// other protocols. What waits is bounded ([`packet_buffer`](EndpointConfig::packet_buffer));
+    /// the rest is dropped and counted. Its own pings the stack answers as before.
     ///
     /// ```no_run
     /// # async fn example(stack: &ackline_runtime::Stack) -> std::io::Result<()> {
@@ -306,15 +313,16 @@ impl Stack {
     /// ```
     ///
     /// # Errors
-    /// `AddrInUse` if they are taken already; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
+    /// `AddrInUse` if they are taken already; `NetworkDown` if the device is gone; `NotConnected`
+    /// while the stack shuts down.
     pub fn packets(&self) -> io::Result<Packets> {
         let arrivals = self.first().act(|state, now, _| state.take_packets(now))?;
         Ok(Packets::new(self.first().clone(), arrivals))
     }
 
-    /// Stops listening and refuses new connections; waits until every connection has been closed by both
-    /// sides (TIME-WAIT does not count) and their last packets have left the shaper; after `within`, resets
-    /// the rest. Returns true if nothing had to be reset.
+    /// Stops listening and refuses new connections; waits until every connection has been closed by
+    /// both sides (TIME-WAIT does not count) and their last packets have left the shaper; after
+    /// `within`, resets the rest. Returns true if nothing had to be reset.
     pub async fn shutdown(&self, within: std::time::Duration) -> bool {
         let within = Duration::from(within);
         let end = crate::timer::now() + within;
@@ -332,14 +340,16 @@ impl Stack {
         crate::timer::now() < end
     }
 
-    /// The settings that the endpoint was made with; its MTU is [that of now](Self::mtu). Of several [shards](Builder::shards), those of each,
-    /// which has a [part](EndpointConfig::share) of what they do not have together.
+    /// The settings that the endpoint was made with; its MTU is [that of now](Self::mtu). Of
+    /// several [shards](Builder::shards), those of each, which has a [part](EndpointConfig::share)
+    /// of what they do not have together.
     #[must_use]
     pub fn config(&self) -> EndpointConfig {
         self.first().lock().endpoint.config().clone()
     }
 
-    /// Largest IP packet that the stack sends, in bytes: the device's MTU, which may change, or less if configured so.
+    /// Largest IP packet that the stack sends, in bytes: the device's MTU, which may change, or
+    /// less if configured so.
     #[must_use]
     pub fn mtu(&self) -> u32 {
         self.shards.iter().map(|shard| shard.lock().endpoint.config().mtu).min().unwrap_or(0)
@@ -398,10 +408,12 @@ impl Stack {
         }
     }
 
-    /// Calls `act` with the egress scheduler, to configure it. The stack is locked while it runs: it must not block, nor use the stack or its streams.
+    /// Calls `act` with the egress scheduler, to configure it. The stack is locked while it runs:
+    /// it must not block, nor use the stack or its streams.
     ///
-    /// With several shards: that of all if it had a [rate](Builder::shards) when the stack was made, otherwise the first shard's. So a rate that is to be
-    /// changed has to be there from the beginning, however high.
+    /// With several shards: that of all if it had a [rate](Builder::shards) when the stack was
+    /// made, otherwise the first shard's. So a rate that is to be changed has to be there from the
+    /// beginning, however high.
     pub fn with_scheduler<R>(&self, act: impl FnOnce(&mut dyn EgressScheduler) -> R) -> R {
         let outcome = self.first().act(|state, _, _| act(state.endpoint.scheduler()));
         for shard in self.shards.iter().skip(1) {
@@ -413,16 +425,17 @@ impl Stack {
         outcome
     }
 
-    /// Sends trace events to `tracer` from now on; `None` stops tracing. The tracer runs inside the stack: it
-    /// must not block or call the stack.
+    /// Sends trace events to `tracer` from now on; `None` stops tracing. The tracer runs inside the
+    /// stack: it must not block or call the stack.
     pub fn set_tracer(&self, tracer: Option<Box<dyn Tracer>>) {
         for (shard, tracer) in self.shards.iter().zip(shared::tracers(tracer, self.shards.len())) {
             shard.lock().endpoint.set_tracer(tracer);
         }
     }
 
-    /// Shows every packet that the device carries to `observer` from now on; `None` stops it. The observer runs inside the
-    /// stack: it must not block or call the stack. [`timer::now`](crate::timer::now) is the clock of the instants.
+    /// Shows every packet that the device carries to `observer` from now on; `None` stops it. The
+    /// observer runs inside the stack: it must not block or call the stack.
+    /// [`timer::now`](crate::timer::now) is the clock of the instants.
     pub fn set_observer(&self, observer: Option<Box<dyn PacketObserver>>) {
         for (shard, observer) in self.shards.iter().zip(shared::observers(observer, self.shards.len())) {
             shard.lock().device.observer = observer;

@@ -1,8 +1,8 @@
 //! One endpoint with its device and timer, behind one lock.
 //!
-//! Whoever holds the lock may run the stack: the driver task for packets and deadlines, an application task
-//! for whatever its own write, read or close allows to be sent. No system call under the lock can block:
-//! descriptors are non-blocking.
+//! Whoever holds the lock may run the stack: the driver task for packets and deadlines, an
+//! application task for whatever its own write, read or close allows to be sent. No system call
+//! under the lock can block: descriptors are non-blocking.
 
 use super::hub::Links;
 use super::lock::{Lock, Locked};
@@ -21,8 +21,8 @@ pub(crate) struct Shard {
     state: Lock<StackState>,
 }
 
-/// A handle's reference to a shard, and so to the stack: when the last one is dropped, the drivers end as soon as no connection
-/// needs them.
+/// A handle's reference to a shard, and so to the stack: when the last one is dropped, the drivers
+/// end as soon as no connection needs them.
 #[derive(Debug)]
 pub(crate) struct Anchor {
     shard: Arc<Shard>,
@@ -111,8 +111,8 @@ impl Shard {
         self.state.crowd();
     }
 
-    /// Runs `act` for an application under the lock, sends what may leave as a result, and wakes the affected
-    /// tasks after the lock is released.
+    /// Runs `act` for an application under the lock, sends what may leave as a result, and wakes
+    /// the affected tasks after the lock is released.
     pub(crate) fn act<R>(&self, act: impl FnOnce(&mut StackState, Instant, &mut Wakes) -> R) -> R {
         let mut wakes = Wakes::default();
         let outcome = {
@@ -121,8 +121,8 @@ impl Shard {
             let outcome = act(&mut state, now, &mut wakes);
             let was_full = state.device.is_full();
             let more = state.flush(now, By::Application, &mut wakes);
-            // The driver waits for room in the device, sends the rest of a long queue and what waits for more data,
-            // spins, or is waited for.
+            // The driver waits for room in the device, sends the rest of a long queue and what
+            // waits for more data, spins, or is waited for.
             let more =
                 more || state.corked || state.spins() || state.is_polling(now) || state.turns.are_awaited();
             state.take_turns(&mut wakes, |_| false);

@@ -1,13 +1,16 @@
 //! When the driver stands aside, so that its runtime goes round.
 //!
-//! tokio looks for I/O and timers, and on a runtime with one thread at the future of `block_on`, when no task is ready, or after
-//! 61 polls of tasks. With bulk data some task always is: the driver wakes applications, and they have more for the driver. If each
-//! poll moves 1 MiB, whoever waits for the runtime itself waits for 61 MiB. So the stack works for a *stint*; then the driver asks the
-//! runtime to wake it after its next round ([`tokio::task::yield_now`]), and does nothing before, whoever else wakes it. Its
-//! applications use up their shares meanwhile, and no task is ready.
+//! tokio looks for I/O and timers, and on a runtime with one thread at the future of `block_on`,
+//! when no task is ready, or after 61 polls of tasks. With bulk data some task always is: the
+//! driver wakes applications, and they have more for the driver. If each poll moves 1 MiB, whoever
+//! waits for the runtime itself waits for 61 MiB. So the stack works for a *stint*; then the driver
+//! asks the runtime to wake it after its next round ([`tokio::task::yield_now`]), and does nothing
+//! before, whoever else wakes it. Its applications use up their shares meanwhile, and no task is
+//! ready.
 //!
-//! A round costs a look for I/O that finds little. A stint is over only if both [`TIME`] and [`WORK`] have passed, so a stack that is
-//! mostly idle, with a round in each sleep, seldom asks for another.
+//! A round costs a look for I/O that finds little. A stint is over only if both [`TIME`] and
+//! [`WORK`] have passed, so a stack that is mostly idle, with a round in each sleep, seldom asks
+//! for another.
 
 use crate::pacing::let_others_run;
 use ackline_tcp_core::{Duration, Instant};
@@ -17,8 +20,9 @@ use std::task::{Context, Wake, Waker};
 /// How long a stint lasts, at least.
 pub(super) const TIME: Duration = Duration::from_micros(200);
 
-/// How long one lasts at most. Tasks that are always ready keep the runtime from going round until the 61 polls are over. So that the stack
-/// is not left with too little of the time, a stint lasts a [`PART`] of the round before it.
+/// How long one lasts at most. Tasks that are always ready keep the runtime from going round until
+/// the 61 polls are over. So that the stack is not left with too little of the time, a stint lasts
+/// a [`PART`] of the round before it.
 const MOST_TIME: Duration = Duration::from_millis(1);
 
 /// See [`MOST_TIME`].
@@ -93,8 +97,8 @@ impl Stint {
         true
     }
 
-    /// The driver is about to run a turn, and the stack has done `work` since the last one: true if the driver stands aside instead. It is woken
-    /// after a round.
+    /// The driver is about to run a turn, and the stack has done `work` since the last one: true if
+    /// the driver stands aside instead. It is woken after a round.
     pub(super) fn is_over(&mut self, cx: &Context<'_>, work: u64, clock: impl FnOnce() -> Instant) -> bool {
         self.work = self.work.saturating_add(work);
         if self.work < WORK {

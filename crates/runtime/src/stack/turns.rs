@@ -1,27 +1,29 @@
 //! Fair turns: how much applications exchange with their connections before the driver runs again.
 //!
-//! Tasks run one after the other, and a task that always finds room in a send buffer, or data to read, only
-//! returns to the scheduler when tokio's budget is used up: after 128 operations of any size. Until then, on
-//! the same thread, no packet is received and no other task runs. So operations are charged by bytes: the
-//! connections that are busy share a number of bytes for each turn of the driver. Whoever has used up its share
-//! waits until the driver has run.
+//! Tasks run one after the other, and a task that always finds room in a send buffer, or data to
+//! read, only returns to the scheduler when tokio's budget is used up: after 128 operations of any
+//! size. Until then, on the same thread, no packet is received and no other task runs. So
+//! operations are charged by bytes: the connections that are busy share a number of bytes for each
+//! turn of the driver. Whoever has used up its share waits until the driver has run.
 //!
-//! A turn has room for a number of [least shares](LEAST_SHARE), and the driver lets no more of those that wait go on
-//! than that, in the order in which they began to wait: with a thousand senders a turn is as long as with ten, and the
-//! ACKs that it causes fit the device's queue. As in RFC 8290, section 4.2, connections that have exchanged nothing
-//! for a turn (a request among bulk data) are not in this line: they go on at once, or, if a turn has too many of
-//! them, have a line of their own, which gets half of the places.
+//! A turn has room for a number of [least shares](LEAST_SHARE), and the driver lets no more of
+//! those that wait go on than that, in the order in which they began to wait: with a thousand
+//! senders a turn is as long as with ten, and the ACKs that it causes fit the device's queue. As in
+//! RFC 8290, section 4.2, connections that have exchanged nothing for a turn (a request among bulk
+//! data) are not in this line: they go on at once, or, if a turn has too many of them, have a line
+//! of their own, which gets half of the places.
 
 use super::shard::Wakes;
 use super::state::{Side, StackState};
 use ackline_tcp_core::{ConnId, Instant};
 use std::collections::VecDeque;
 
-/// Bytes that all connections may exchange with their applications in one turn of the driver. It costs a
-/// single flow less than a hundredth of its rate.
+/// Bytes that all connections may exchange with their applications in one turn of the driver. It
+/// costs a single flow less than a hundredth of its rate.
 pub(super) const DEFAULT_TURN: usize = 1 << 20;
 
-/// Bytes that each may exchange, however many are busy: one super-packet, so that a crowd's packets are large.
+/// Bytes that each may exchange, however many are busy: one super-packet, so that a crowd's packets
+/// are large.
 const LEAST_SHARE: usize = 64 << 10;
 
 /// The current turn of the driver.
@@ -129,7 +131,8 @@ impl Turns {
         }
     }
 
-    /// Ends the turn, and returns how many of those that wait may go on: of the new ones, and of the old ones.
+    /// Ends the turn, and returns how many of those that wait may go on: of the new ones, and of
+    /// the old ones.
     fn end(&mut self) -> (usize, usize) {
         self.number = self.number.wrapping_add(1);
         self.busy_before = std::mem::take(&mut self.busy);
@@ -151,8 +154,8 @@ impl Turns {
 }
 
 impl StackState {
-    /// Bytes that `conn` may exchange on `side` in this turn. If that is nothing, it is woken after the driver's
-    /// next turn. Without a device, what was received can be read at once.
+    /// Bytes that `conn` may exchange on `side` in this turn. If that is nothing, it is woken after
+    /// the driver's next turn. Without a device, what was received can be read at once.
     pub(crate) fn share(&mut self, conn: ConnId, side: Side) -> usize {
         let alive = self.failure().is_none();
         let (turns, Some(account)) = self.account(conn) else { return usize::MAX };

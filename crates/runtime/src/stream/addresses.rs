@@ -2,7 +2,8 @@
 
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// Local and remote address and port. Without IPv6 scope and flow label, which the core does not have.
+/// Local and remote address and port. Without IPv6 scope and flow label, which the core does not
+/// have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Addresses {
     V4(SocketAddrV4, SocketAddrV4),

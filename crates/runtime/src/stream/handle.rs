@@ -19,8 +19,8 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::io::ReadBuf;
 use tokio::task::coop::{consume_budget, poll_proceed};
 
-/// Maximum bytes copied under the stack's lock per call: few enough that nobody waits long, and that they are
-/// still in the cache when they are sent or used.
+/// Maximum bytes copied under the stack's lock per call: few enough that nobody waits long, and
+/// that they are still in the cache when they are sent or used.
 const COPY_LIMIT: usize = 256 << 10;
 
 /// A connection that an application owns.
@@ -33,8 +33,8 @@ pub(super) struct Handle {
     told: AtomicBool,
 }
 
-/// What an application may wait for. Received data can be read even if the device is gone, and delivered data
-/// stays delivered.
+/// What an application may wait for. Received data can be read even if the device is gone, and
+/// delivered data stays delivered.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operation {
     Read,
@@ -42,7 +42,8 @@ pub(super) enum Operation {
     Flush,
 }
 
-/// What to do if an operation has nothing to do yet, or the connection has used up its share of the driver's turn.
+/// What to do if an operation has nothing to do yet, or the connection has used up its share of the
+/// driver's turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Otherwise<'a> {
     /// Nothing. The share does not matter.
@@ -104,7 +105,8 @@ impl Handle {
         self.ask(Info::of)
     }
 
-    /// As on a socket, shutting down a connection that has already ended does nothing, and is no error.
+    /// As on a socket, shutting down a connection that has already ended does nothing, and is no
+    /// error.
     pub(super) fn shutdown(&self) -> io::Result<()> {
         self.with(|conn, now| match conn.error() {
             Some(error @ ConnError::Aborted) => Err(io_error::conn(error)),
@@ -169,7 +171,8 @@ impl Handle {
         })
     }
 
-    /// If the operation would have to wait: the connection has nothing more to do in this turn. If it is the last one, it runs the next.
+    /// If the operation would have to wait: the connection has nothing more to do in this turn. If
+    /// it is the last one, it runs the next.
     fn before_waiting(&self, state: &mut StackState, operation: Operation, wakes: &mut Wakes) {
         if state.would_wait(self.id, operation.side()) {
             state.give_back(self.id);
@@ -199,8 +202,8 @@ impl Handle {
         outcome
     }
 
-    /// Waits until `attempt` has a result. Unlike the single polling reader and writer, any number of tasks
-    /// may wait.
+    /// Waits until `attempt` has a result. Unlike the single polling reader and writer, any number
+    /// of tasks may wait.
     pub(super) async fn when<R>(&self, mut attempt: impl FnMut() -> Poll<io::Result<R>>) -> io::Result<R> {
         consume_budget().await;
         if let Poll::Ready(outcome) = attempt() {
@@ -218,8 +221,8 @@ impl Handle {
         }
     }
 
-    /// Calls `use_data` with the received data and the number of bytes that may be copied; it returns how many bytes
-    /// it consumed.
+    /// Calls `use_data` with the received data and the number of bytes that may be copied; it
+    /// returns how many bytes it consumed.
     pub(super) fn receive<'a, R>(
         &'a self,
         use_data: impl FnOnce([&[u8]; 2], usize) -> (usize, R) + 'a,
@@ -363,7 +366,8 @@ impl Handle {
         self.poll_operation(cx, Operation::Flush, |conn, _| match (conn.error(), conn.state()) {
             _ if conn.is_flushed() => Poll::Ready(Ok(())),
             (Some(error), _) => Poll::Ready(Err(self.ended(error))),
-            // An RST may arrive in place of the ACK of the FIN, after everything before it was delivered.
+            // An RST may arrive in place of the ACK of the FIN, after everything before it was
+            // delivered.
             (None, State::Closed) => Poll::Ready(Ok(())),
             (None, _) => Poll::Pending,
         })

@@ -36,13 +36,14 @@ use tokio::net::ToSocketAddrs;
 
 /// A TCP connection of a [`Stack`].
 ///
-/// `poll_shutdown` sends a FIN after the written data; reading continues. Dropping the stream closes it in
-/// the background: written data and a FIN are still delivered. But if received data was not read, or
-/// [`set_linger`](Self::set_linger) says so, the peer gets a RST (RFC 9293, section 3.6.1; RFC 2525, section
-/// 2.17). A peer that acknowledges nothing new for
+/// `poll_shutdown` sends a FIN after the written data; reading continues. Dropping the stream
+/// closes it in the background: written data and a FIN are still delivered. But if received data
+/// was not read, or [`set_linger`](Self::set_linger) says so, the peer gets a RST (RFC 9293,
+/// section 3.6.1; RFC 2525, section 2.17). A peer that acknowledges nothing new for
 /// [`orphan_timeout`](ackline_tcp_core::EndpointConfig::orphan_timeout) gets one, too.
 ///
-/// Its methods are those of [`tokio::net::TcpStream`], and more; [what differs](crate#parity-with-tokionet).
+/// Its methods are those of [`tokio::net::TcpStream`], and more; [what
+/// differs](crate#parity-with-tokionet).
 #[derive(Debug)]
 pub struct TcpStream {
     conn: Handle,
@@ -62,9 +63,9 @@ impl TcpStream {
         stack.connect(addr).await
     }
 
-    /// Connects with TCP Fast Open (RFC 7413), and sends all of `data`: with the SYN, if the server has given this stack a
-    /// cookie before. Otherwise it asks for one, and sends the data after the handshake.
-    /// [`Stack::connect_to_with_data`] takes other settings.
+    /// Connects with TCP Fast Open (RFC 7413), and sends all of `data`: with the SYN, if the server
+    /// has given this stack a cookie before. Otherwise it asks for one, and sends the data after
+    /// the handshake. [`Stack::connect_to_with_data`] takes other settings.
     ///
     /// # Errors
     /// As [`Stack::connect`], and those of a write.
@@ -84,8 +85,9 @@ impl TcpStream {
         self.conn.shard.index
     }
 
-    /// The runtime that drives the connection's shard. Tasks that serve the connection run there beside its driver: if that is a thread of its own,
-    /// neither waits for the other, and no wake-up crosses threads.
+    /// The runtime that drives the connection's shard. Tasks that serve the connection run there
+    /// beside its driver: if that is a thread of its own, neither waits for the other, and no
+    /// wake-up crosses threads.
     #[must_use]
     pub fn runtime(&self) -> &tokio::runtime::Handle {
         self.conn.shard.runtime()
@@ -105,8 +107,8 @@ impl TcpStream {
         Ok(self.conn.addresses.remote())
     }
 
-    /// The local address; for a connection accepted by a listener on any address, the destination that the
-    /// peer asked for. Still available after the connection has ended.
+    /// The local address; for a connection accepted by a listener on any address, the destination
+    /// that the peer asked for. Still available after the connection has ended.
     ///
     /// # Errors
     /// None.
@@ -114,7 +116,8 @@ impl TcpStream {
         Ok(self.conn.addresses.local())
     }
 
-    /// A snapshot of the connection, like Linux's `TCP_INFO`, with what its policies show of themselves.
+    /// A snapshot of the connection, like Linux's `TCP_INFO`, with what its policies show of
+    /// themselves.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -122,8 +125,8 @@ impl TcpStream {
         self.conn.info()
     }
 
-    /// The error that ended the connection, unless a read, a write or this method has already returned it;
-    /// `SO_ERROR`. Reads and writes keep returning it.
+    /// The error that ended the connection, unless a read, a write or this method has already
+    /// returned it; `SO_ERROR`. Reads and writes keep returning it.
     ///
     /// # Errors
     /// `NotConnected` if the connection is gone.
@@ -131,8 +134,8 @@ impl TcpStream {
         self.conn.take_error()
     }
 
-    /// Calls `act` with the core's view of the connection, for example to configure its policies. The
-    /// stack is locked while it runs: it must not block, nor use the stack or its streams.
+    /// Calls `act` with the core's view of the connection, for example to configure its policies.
+    /// The stack is locked while it runs: it must not block, nor use the stack or its streams.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -140,17 +143,19 @@ impl TcpStream {
         self.conn.with(act)
     }
 
-    /// Resets the connection and discards queued data. Reads and writes fail with `ConnectionAborted`.
+    /// Resets the connection and discards queued data. Reads and writes fail with
+    /// `ConnectionAborted`.
     pub fn abort(&self) {
         // If the device is gone there is nobody to notify.
         let _ = self.conn.with(|conn, now| conn.abort(now));
     }
 
-    /// Calls `use_data` with the received data, in place and in order; it returns how many bytes it consumed,
-    /// which are freed. Waits until there is data. Both pieces are empty at the end of the stream.
+    /// Calls `use_data` with the received data, in place and in order; it returns how many bytes it
+    /// consumed, which are freed. Waits until there is data. Both pieces are empty at the end of
+    /// the stream.
     ///
-    /// The stack is locked while `use_data` runs: it may hash or copy, but must not block, nor use the stack
-    /// or its streams.
+    /// The stack is locked while `use_data` runs: it may hash or copy, but must not block, nor use
+    /// the stack or its streams.
     ///
     /// # Errors
     /// As for reads.
@@ -161,8 +166,8 @@ impl TcpStream {
         self.conn.with_readable(use_data).await
     }
 
-    /// Lets `fill` write into at most `max` bytes of the send buffer in place; it returns how many bytes it
-    /// wrote. Waits until there is room.
+    /// Lets `fill` write into at most `max` bytes of the send buffer in place; it returns how many
+    /// bytes it wrote. Waits until there is room.
     ///
     /// The stack is locked while `fill` runs: it must not block, nor use the stack or its streams.
     ///
@@ -176,13 +181,14 @@ impl TcpStream {
         self.conn.write_with(max, fill).await
     }
 
-    /// Takes received data out of the connection: at most `max` bytes, and as many as lie together in memory, which may be
-    /// fewer than have arrived. Waits until there is some; `None` is the end of the stream. With a `max` of 0 the chunk is
-    /// empty, and nothing is waited for.
+    /// Takes received data out of the connection: at most `max` bytes, and as many as lie together
+    /// in memory, which may be fewer than have arrived. Waits until there is some; `None` is the
+    /// end of the stream. With a `max` of 0 the chunk is empty, and nothing is waited for.
     ///
-    /// Bulk data is not copied to make chunks, and the lock of the stack is held for less time than a read holds it. A chunk shares a block of
-    /// 65,536 bytes with its neighbours, which is freed when the last of them is dropped: who keeps small parts of a stream for
-    /// long should copy them. A small chunk has memory of its own. Chunks and reads may alternate.
+    /// Bulk data is not copied to make chunks, and the lock of the stack is held for less time than
+    /// a read holds it. A chunk shares a block of 65,536 bytes with its neighbours, which is freed
+    /// when the last of them is dropped: who keeps small parts of a stream for long should copy
+    /// them. A small chunk has memory of its own. Chunks and reads may alternate.
     ///
     /// Nothing is lost if the future is dropped before it is ready.
     ///
@@ -212,15 +218,17 @@ impl TcpStream {
         self.conn.poll_read_chunk(cx, max)
     }
 
-    /// Writes all of `chunk`: waits until the send buffer has taken its last byte, not until it is sent.
+    /// Writes all of `chunk`: waits until the send buffer has taken its last byte, not until it is
+    /// sent.
     ///
-    /// The connection shares the memory of a chunk of at least 65,536 bytes instead of copying it, until the peer has acknowledged
-    /// the chunk; smaller ones are copied like a write. Shared memory counts as the connection's. If a chunk is a part of
-    /// something larger (a slice of a mapped file), all of that stays until then. Chunks and writes may alternate; the stream
-    /// has the order of the calls.
+    /// The connection shares the memory of a chunk of at least 65,536 bytes instead of copying it,
+    /// until the peer has acknowledged the chunk; smaller ones are copied like a write. Shared
+    /// memory counts as the connection's. If a chunk is a part of something larger (a slice of a
+    /// mapped file), all of that stays until then. Chunks and writes may alternate; the stream has
+    /// the order of the calls.
     ///
-    /// If the future is dropped before it is ready, a part may have been written: [`poll_write_bytes`](Self::poll_write_bytes)
-    /// tells how much.
+    /// If the future is dropped before it is ready, a part may have been written:
+    /// [`poll_write_bytes`](Self::poll_write_bytes) tells how much.
     ///
     /// # Errors
     /// As for writes.
@@ -239,9 +247,10 @@ impl TcpStream {
         self.conn.write_bytes(chunk).await
     }
 
-    /// Takes as much of `chunk` as fits into the send buffer off its front, and returns the number of bytes. Waits until
-    /// something fits; an empty chunk is ready at once, with 0. As [`write_bytes`](Self::write_bytes), whether memory
-    /// is shared depends on what the chunk still holds: call it again with the same one for the rest, which then is shared, too.
+    /// Takes as much of `chunk` as fits into the send buffer off its front, and returns the number
+    /// of bytes. Waits until something fits; an empty chunk is ready at once, with 0. As
+    /// [`write_bytes`](Self::write_bytes), whether memory is shared depends on what the chunk still
+    /// holds: call it again with the same one for the rest, which then is shared, too.
     ///
     /// # Errors
     /// As for writes; then nothing was taken.
@@ -249,8 +258,8 @@ impl TcpStream {
         self.conn.poll_write_bytes(cx, chunk)
     }
 
-    /// Waits until the peer has acknowledged all written data and the FIN. Call it after `shutdown`; without
-    /// that it waits for the end of the connection.
+    /// Waits until the peer has acknowledged all written data and the FIN. Call it after
+    /// `shutdown`; without that it waits for the end of the connection.
     ///
     /// # Errors
     /// If the connection ends with an error before that.
@@ -263,8 +272,8 @@ impl TcpStream {
         split::borrowed(self)
     }
 
-    /// Splits the stream into two halves that different tasks may own. Dropping the write half sends a FIN;
-    /// the connection is released when both halves are dropped.
+    /// Splits the stream into two halves that different tasks may own. Dropping the write half
+    /// sends a FIN; the connection is released when both halves are dropped.
     #[must_use]
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         split::owned(self)

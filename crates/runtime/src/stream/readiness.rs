@@ -1,8 +1,8 @@
 //! Waiting without reading or writing, trying without waiting, and looking without taking.
 //!
-//! Readiness is level-triggered: each call checks the connection anew. A stream is writable if a write would
-//! accept data. After a partial write it becomes writable when a third of the send buffer is free, so that
-//! ACKs do not wake its task one by one.
+//! Readiness is level-triggered: each call checks the connection anew. A stream is writable if a
+//! write would accept data. After a partial write it becomes writable when a third of the send
+//! buffer is free, so that ACKs do not wake its task one by one.
 
 use super::TcpStream;
 use super::handle::{Operation, Otherwise, few};
@@ -15,7 +15,8 @@ use std::task::{Context, Poll};
 use tokio::io::{Interest, ReadBuf, Ready};
 
 impl TcpStream {
-    /// Waits until the stream is ready for something in `interest`, and returns what. Several tasks may wait at once.
+    /// Waits until the stream is ready for something in `interest`, and returns what. Several tasks
+    /// may wait at once.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone and nothing is left to be read.
@@ -52,7 +53,8 @@ impl TcpStream {
         self.conn.poll_operation(cx, Operation::Read, look).map_ok(drop)
     }
 
-    /// Ready when a write would not block. Only the task of the latest call of this or `poll_write` is woken.
+    /// Ready when a write would not block. Only the task of the latest call of this or `poll_write`
+    /// is woken.
     ///
     /// # Errors
     /// As [`ready`](Self::ready).
@@ -112,7 +114,8 @@ impl TcpStream {
         at_once(self.conn.operate(Operation::Write, Otherwise::GiveUp, self.conn.send(bufs)))
     }
 
-    /// Takes a chunk of what is available, of at most `max` bytes, without waiting; see [`read_chunk`](Self::read_chunk).
+    /// Takes a chunk of what is available, of at most `max` bytes, without waiting; see
+    /// [`read_chunk`](Self::read_chunk).
     ///
     /// # Errors
     /// As [`try_read`](Self::try_read).
@@ -129,8 +132,8 @@ impl TcpStream {
         at_once(self.conn.operate(Operation::Write, Otherwise::GiveUp, self.conn.give_chunk(chunk)))
     }
 
-    /// Waits for data, and copies as much as fits into `buf` without consuming it: the next read returns it
-    /// again. 0 is the end of the stream. Several tasks may wait at once.
+    /// Waits for data, and copies as much as fits into `buf` without consuming it: the next read
+    /// returns it again. 0 is the end of the stream. Several tasks may wait at once.
     ///
     /// # Errors
     /// As for reads.
@@ -144,8 +147,8 @@ impl TcpStream {
             .await
     }
 
-    /// Like [`peek`](Self::peek), but only the task of the latest call of this, `poll_read_ready` or
-    /// `poll_read` is woken.
+    /// Like [`peek`](Self::peek), but only the task of the latest call of this, `poll_read_ready`
+    /// or `poll_read` is woken.
     ///
     /// # Errors
     /// As for reads.

@@ -48,8 +48,8 @@ impl TcpStream {
         self.conn.ask(|conn| conn.quick_acks())
     }
 
-    /// `TCP_QUICKACK`: sends an ACK that the ACK policy holds back at once, and acknowledges each data
-    /// segment on arrival, until this is cleared (Linux clears it by itself).
+    /// `TCP_QUICKACK`: sends an ACK that the ACK policy holds back at once, and acknowledges each
+    /// data segment on arrival, until this is cleared (Linux clears it by itself).
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -85,7 +85,8 @@ impl TcpStream {
         self.conn.ask(|conn| u32::from(conn.config().dscp) << 2)
     }
 
-    /// Sets the type of service of an IPv4 connection. The lower two bits belong to ECN and are ignored.
+    /// Sets the type of service of an IPv4 connection. The lower two bits belong to ECN and are
+    /// ignored.
     ///
     /// # Errors
     /// `InvalidInput` above 255; `Unsupported` over IPv6; `NetworkDown` if the device is gone.
@@ -104,7 +105,8 @@ impl TcpStream {
         self.conn.ask(|conn| u32::from(conn.config().dscp) << 2)
     }
 
-    /// Sets the traffic class of an IPv6 connection. The lower two bits belong to ECN and are ignored.
+    /// Sets the traffic class of an IPv6 connection. The lower two bits belong to ECN and are
+    /// ignored.
     ///
     /// # Errors
     /// `InvalidInput` above 255; `Unsupported` over IPv4; `NetworkDown` if the device is gone.
@@ -126,8 +128,9 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().send_buffer)
     }
 
-    /// Sets the limit of the send buffer in bytes, from 2,048 to 2^30. As in the kernel, the buffer no longer follows the
-    /// congestion window. Data already written stays, even if it exceeds the limit.
+    /// Sets the limit of the send buffer in bytes, from 2,048 to 2^30. As in the kernel, the buffer
+    /// no longer follows the congestion window. Data already written stays, even if it exceeds the
+    /// limit.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -146,9 +149,9 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().notsent_lowat)
     }
 
-    /// Sets the limit of bytes written and not sent; `None`: none. At or above it the stream is not writable, and as in the
-    /// kernel a writer that waits goes on when less than half of it is unsent. What is written late can still be
-    /// changed until then, and takes no memory.
+    /// Sets the limit of bytes written and not sent; `None`: none. At or above it the stream is not
+    /// writable, and as in the kernel a writer that waits goes on when less than half of it is
+    /// unsent. What is written late can still be changed until then, and takes no memory.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -164,11 +167,11 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().recv_buffer)
     }
 
-    /// Sets the limit of the receive buffer in bytes, from 2,048 to 2^30. As in the kernel, this ends
-    /// auto-tuning, and the whole buffer is offered as window. A smaller window takes effect as data arrives,
-    /// and never takes back window already offered to the peer (RFC 9293, section 3.8.6); received data
-    /// stays. The handshake's window scale limits a larger one: set a size above it before the connection
-    /// starts.
+    /// Sets the limit of the receive buffer in bytes, from 2,048 to 2^30. As in the kernel, this
+    /// ends auto-tuning, and the whole buffer is offered as window. A smaller window takes effect
+    /// as data arrives, and never takes back window already offered to the peer (RFC 9293, section
+    /// 3.8.6); received data stays. The handshake's window scale limits a larger one: set a size
+    /// above it before the connection starts.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -195,7 +198,8 @@ impl TcpStream {
         })
     }
 
-    /// The times of keep-alive: `TCP_KEEPIDLE`, `TCP_KEEPINTVL` and `TCP_KEEPCNT`. `None`: it is off.
+    /// The times of keep-alive: `TCP_KEEPIDLE`, `TCP_KEEPINTVL` and `TCP_KEEPCNT`. `None`: it is
+    /// off.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -220,8 +224,8 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().user_timeout.map(Duration::from))
     }
 
-    /// `TCP_USER_TIMEOUT`: how long written data may wait for an ACK without any progress before the
-    /// connection ends with `TimedOut`. `None`: forever.
+    /// `TCP_USER_TIMEOUT`: how long written data may wait for an ACK without any progress before
+    /// the connection ends with `TimedOut`. `None`: forever.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -237,9 +241,9 @@ impl TcpStream {
         Ok(self.conn.shard.lock().linger(self.conn.id).map(Duration::from))
     }
 
-    /// Sets what dropping the stream does. `None`, the default: it closes in the background, however long the
-    /// peer takes. `Some(zero)`: it resets. `Some(limit)`: it closes in the background and is reset after
-    /// `limit`.
+    /// Sets what dropping the stream does. `None`, the default: it closes in the background,
+    /// however long the peer takes. `Some(zero)`: it resets. `Some(limit)`: it closes in the
+    /// background and is reset after `limit`.
     ///
     /// # Errors
     /// None.
@@ -272,8 +276,8 @@ impl TcpStream {
         self.conn.with(|conn, now| conn.set_ack_policy(now, make))
     }
 
-    /// Replaces the response to retransmission timeouts. The new one takes effect at the next expiry; an
-    /// episode of the old one ends in the conventional way.
+    /// Replaces the response to retransmission timeouts. The new one takes effect at the next
+    /// expiry; an episode of the old one ends in the conventional way.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.

@@ -46,8 +46,8 @@ pub(crate) fn load_filter(program: &[Instruction]) -> Result<OwnedFd, Errno> {
         kernel_version: 0,
         flags: 0,
     };
-    // SAFETY: the kernel reads one `Load` of the size that it is told, and through it `instructions` instructions and a string that a zero ends. All of
-    // them live through the call.
+    // SAFETY: the kernel reads one `Load` of the size that it is told, and through it
+    // `instructions` instructions and a string that a zero ends. All of them live through the call.
     let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &raw const load, size_of::<Load>()) };
     if fd < 0 {
         let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);

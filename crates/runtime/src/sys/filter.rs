@@ -13,7 +13,8 @@ pub(crate) fn attach_filter(socket: impl AsFd, program: &mut [Instruction]) -> R
     attach(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
 }
 
-/// Lets `program` choose who of a packet socket's fanout group gets a frame: packet(7), `PACKET_FANOUT_DATA`.
+/// Lets `program` choose who of a packet socket's fanout group gets a frame: packet(7),
+/// `PACKET_FANOUT_DATA`.
 #[cfg(feature = "af-packet")]
 pub(crate) fn attach_fanout(socket: impl AsFd, program: &mut [Instruction]) -> Result<(), Errno> {
     attach(socket, libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, program)
@@ -24,6 +25,7 @@ fn attach(socket: impl AsFd, level: c_int, option: c_int, program: &mut [Instruc
         len: c_ushort::try_from(program.len()).map_err(|_| Errno::INVAL)?,
         filter: program.as_mut_ptr(),
     };
-    // SAFETY: the kernel reads `len` instructions through the pointer, which the exclusive borrow keeps valid.
+    // SAFETY: the kernel reads `len` instructions through the pointer, which the exclusive borrow
+    // keeps valid.
     unsafe { set(socket, level, option, &program) }
 }

@@ -1,5 +1,5 @@
-//! The system calls that need `unsafe`. Everything else in this crate goes through the safe interfaces of
-//! `rustix`, `tokio` and `std`.
+//! The system calls that need `unsafe`. Everything else in this crate goes through the safe
+//! interfaces of `rustix`, `tokio` and `std`.
 
 #[cfg(feature = "tun")]
 pub(crate) mod descriptor;

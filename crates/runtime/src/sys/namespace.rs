@@ -10,26 +10,32 @@ use std::process::Command;
 
 /// A new network namespace for the calling thread. Needs `CAP_SYS_ADMIN`.
 pub(crate) fn unshare_net() -> Result<(), Errno> {
-    // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked for.
+    // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked
+    // for.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
 }
 
-/// A new mount namespace for the calling thread, which has a working directory of its own from then on. Needs `CAP_SYS_ADMIN`.
+/// A new mount namespace for the calling thread, which has a working directory of its own from then
+/// on. Needs `CAP_SYS_ADMIN`.
 pub(crate) fn unshare_mounts() -> Result<(), Errno> {
-    // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked for.
+    // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked
+    // for.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }
 }
 
-/// Moves the calling process into a new user namespace and a new network namespace inside it. The process
-/// must be single-threaded (EINVAL otherwise).
+/// Moves the calling process into a new user namespace and a new network namespace inside it. The
+/// process must be single-threaded (EINVAL otherwise).
 pub(crate) fn unshare_user_and_net() -> Result<(), Errno> {
-    // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked for.
+    // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked
+    // for.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }
 }
 
-/// Moves the calling process into a new user namespace. The process must be single-threaded (EINVAL otherwise).
+/// Moves the calling process into a new user namespace. The process must be single-threaded (EINVAL
+/// otherwise).
 pub(crate) fn unshare_user() -> Result<(), Errno> {
-    // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked for.
+    // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked
+    // for.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }
 }
 
@@ -48,8 +54,8 @@ impl IdMaps {
         Self { uid_map: format!("{uid} {uid} 1"), gid_map: format!("{gid} {gid} 1") }
     }
 
-    /// User and group 0 inside, so that capabilities survive an exec: capabilities(7). Create it before the
-    /// process enters the new namespace.
+    /// User and group 0 inside, so that capabilities survive an exec: capabilities(7). Create it
+    /// before the process enters the new namespace.
     fn root() -> Self {
         let uid = rustix::process::geteuid().as_raw();
         let gid = rustix::process::getegid().as_raw();
@@ -75,9 +81,9 @@ fn write_whole(path: &str, text: &[u8]) -> Result<(), Errno> {
 /// Makes `command` start inside a user namespace and a network namespace of its own.
 pub(crate) fn isolate(command: &mut Command) {
     let maps = IdMaps::root();
-    // SAFETY: the closure runs in the forked child, where only async-signal-safe calls are allowed: it makes
-    // system calls on memory that was allocated before the fork, allocates nothing and takes no lock (rustix
-    // turns paths of this length into C strings on the stack).
+    // SAFETY: the closure runs in the forked child, where only async-signal-safe calls are allowed:
+    // it makes system calls on memory that was allocated before the fork, allocates nothing and
+    // takes no lock (rustix turns paths of this length into C strings on the stack).
     unsafe {
         command.pre_exec(move || {
             unshare_user_and_net()
@@ -87,10 +93,12 @@ pub(crate) fn isolate(command: &mut Command) {
     };
 }
 
-/// Makes `command`'s process be killed as soon as the thread that starts it ends, however this ends.
+/// Makes `command`'s process be killed as soon as the thread that starts it ends, however this
+/// ends.
 pub(crate) fn end_with_thread(command: &mut Command) {
     let parent = rustix::process::getpid();
-    // SAFETY: the closure runs in the forked child, where only async-signal-safe calls are allowed: it makes system calls on numbers.
+    // SAFETY: the closure runs in the forked child, where only async-signal-safe calls are allowed:
+    // it makes system calls on numbers.
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -102,12 +110,14 @@ pub(crate) fn end_with_thread(command: &mut Command) {
 
 /// Makes `command`'s process have no capabilities, and no way to get any.
 pub(crate) fn drop_capabilities(command: &mut Command) {
-    // SAFETY: the closure runs in the forked child, where only async-signal-safe calls are allowed: it makes system calls on numbers.
+    // SAFETY: the closure runs in the forked child, where only async-signal-safe calls are allowed:
+    // it makes system calls on numbers.
     unsafe { command.pre_exec(|| Ok(give_up_capabilities()?)) };
 }
 
-/// A user of number 0 gets the bounding set at execve(2), and anybody what a file has: capabilities(7). `no_new_privs` forbids both. The
-/// bounding set keeps one that a process still does not get: a file that has more than that set, as ping has it, cannot be executed.
+/// A user of number 0 gets the bounding set at execve(2), and anybody what a file has:
+/// capabilities(7). `no_new_privs` forbids both. The bounding set keeps one that a process still
+/// does not get: a file that has more than that set, as ping has it, cannot be executed.
 fn give_up_capabilities() -> Result<(), Errno> {
     rustix::thread::set_no_new_privs(true)?;
     rustix::thread::clear_ambient_capability_set()?;

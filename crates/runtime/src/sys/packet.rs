@@ -24,7 +24,8 @@ pub(crate) fn bind(socket: impl AsFd, interface: u32) -> Result<(), Errno> {
         sll_halen: 0,
         sll_addr: [0; 8],
     };
-    // SAFETY: the kernel reads `address`, whose size is given with it and which lives through the call.
+    // SAFETY: the kernel reads `address`, whose size is given with it and which lives through the
+    // call.
     let outcome = unsafe {
         libc::bind(
             socket.as_fd().as_raw_fd(),
@@ -41,8 +42,8 @@ pub(crate) fn set_option(socket: impl AsFd, option: c_int, value: c_int) -> Resu
     unsafe { set(socket, libc::SOL_PACKET, option, &value) }
 }
 
-/// Makes the interface accept frames for `address` (`PACKET_MR_UNICAST`, `PACKET_MR_MULTICAST`) while the
-/// socket is open.
+/// Makes the interface accept frames for `address` (`PACKET_MR_UNICAST`, `PACKET_MR_MULTICAST`)
+/// while the socket is open.
 #[cfg(feature = "af-packet")]
 pub(crate) fn join(socket: impl AsFd, interface: u32, kind: c_int, address: [u8; 6]) -> Result<(), Errno> {
     let [a, b, c, d, e, f] = address;
@@ -79,8 +80,8 @@ pub(crate) fn option(socket: impl AsFd, option: c_int) -> Result<c_int, Errno> {
 /// Whatever the kernel writes is a value of `T`.
 unsafe fn get<T>(socket: impl AsFd, option: c_int, value: &mut T) -> Result<(), Errno> {
     let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `value`, which is that long, and the length to `length`;
-    // both live through the call, and the caller answers for the value.
+    // SAFETY: the kernel writes at most `length` bytes to `value`, which is that long, and the
+    // length to `length`; both live through the call, and the caller answers for the value.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -105,8 +106,8 @@ pub(crate) struct Message {
     pub(crate) cut: bool,
 }
 
-/// Receives all available messages, at most one for each slot of `stride` bytes in `buffer` and each of
-/// `messages`, and at most [`MAX_BATCH`]. Returns their number; `AGAIN` if there are none.
+/// Receives all available messages, at most one for each slot of `stride` bytes in `buffer` and
+/// each of `messages`, and at most [`MAX_BATCH`]. Returns their number; `AGAIN` if there are none.
 pub(crate) fn receive_batch(
     socket: impl AsFd,
     buffer: &mut [u8],
@@ -126,8 +127,9 @@ pub(crate) fn receive_batch(
         header.msg_hdr.msg_iovlen = 1;
         count += 1;
     }
-    // SAFETY: the first `count` headers are initialised. Each points to one initialised slot, which describes a part of
-    // `buffer` that no other one has; the kernel writes there and to the headers. All of them live through the call.
+    // SAFETY: the first `count` headers are initialised. Each points to one initialised slot, which
+    // describes a part of `buffer` that no other one has; the kernel writes there and to the
+    // headers. All of them live through the call.
     let outcome = unsafe {
         libc::recvmmsg(
             socket.as_fd().as_raw_fd(),
@@ -140,7 +142,8 @@ pub(crate) fn receive_batch(
     failed(outcome.min(0))?;
     let received = usize::try_from(outcome).unwrap_or(0);
     for (message, header) in messages.iter_mut().zip(&headers[..received.min(MAX_BATCH)]) {
-        // SAFETY: the kernel fills as many headers as it says, of those that were initialised above.
+        // SAFETY: the kernel fills as many headers as it says, of those that were initialised
+        // above.
         let header = unsafe { header.assume_init_ref() };
         *message =
             Message { length: header.msg_len as usize, cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 };

@@ -11,8 +11,8 @@ use tokio::io::unix::AsyncFd;
 /// A type that owns one descriptor.
 ///
 /// # Safety
-/// `as_raw_fd` gives the same open descriptor as long as the value lives, and the value closes it only when it
-/// is dropped.
+/// `as_raw_fd` gives the same open descriptor as long as the value lives, and the value closes it
+/// only when it is dropped.
 pub(crate) unsafe trait OwnsFd: AsRawFd {}
 
 // SAFETY: that is what an `OwnedFd` is.

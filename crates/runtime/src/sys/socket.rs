@@ -4,11 +4,13 @@ use rustix::fd::{AsFd, AsRawFd as _};
 use rustix::io::Errno;
 use std::ffi::c_int;
 
-/// Fills `info` with the kernel's `struct tcp_info`, as far as both have it; returns the number of bytes.
+/// Fills `info` with the kernel's `struct tcp_info`, as far as both have it; returns the number of
+/// bytes.
 pub(crate) fn tcp_info(socket: impl AsFd, info: &mut [u8]) -> Result<usize, Errno> {
     let mut length = libc::socklen_t::try_from(info.len()).unwrap_or(libc::socklen_t::MAX);
-    // SAFETY: the kernel writes at most `length` bytes to `info`, which is at least that long, and the number
-    // written to `length`; both live through the call. The descriptor is borrowed, hence open.
+    // SAFETY: the kernel writes at most `length` bytes to `info`, which is at least that long, and
+    // the number written to `length`; both live through the call. The descriptor is borrowed, hence
+    // open.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -38,7 +40,8 @@ pub(crate) fn set_max_segment(socket: impl AsFd, bytes: u16) -> Result<(), Errno
 pub(crate) fn bind_to_interface(socket: impl AsFd, name: &str) -> Result<(), Errno> {
     let mut padded = [0; libc::IFNAMSIZ];
     padded.get_mut(..name.len()).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(name.as_bytes());
-    // SAFETY: bytes, which end with a zero unless the name has all of them; the kernel then reads no further.
+    // SAFETY: bytes, which end with a zero unless the name has all of them; the kernel then reads
+    // no further.
     unsafe { set(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &padded) }
 }
 
@@ -54,11 +57,11 @@ pub(super) fn failed(outcome: c_int) -> Result<(), Errno> {
 /// Sets an option.
 ///
 /// # Safety
-/// `value` is of the type that the kernel expects for the option, and what pointers in it point to lives through the
-/// call.
+/// `value` is of the type that the kernel expects for the option, and what pointers in it point to
+/// lives through the call.
 pub(super) unsafe fn set<T>(socket: impl AsFd, level: c_int, option: c_int, value: &T) -> Result<(), Errno> {
-    // SAFETY: the kernel reads as many bytes from `value` as it has, and the caller answers for its pointers. The descriptor is
-    // borrowed, hence open.
+    // SAFETY: the kernel reads as many bytes from `value` as it has, and the caller answers for its
+    // pointers. The descriptor is borrowed, hence open.
     let outcome = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),

@@ -10,8 +10,10 @@ pub(crate) fn was_open() -> bool {
     !WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// The C library calls what this section holds before `main`, and so before Rust's runtime opens `/dev/null` at closed descriptors.
-// SAFETY: the section holds pointers to functions of C's calling convention; glibc and musl pass arguments, which this one need not take.
+/// The C library calls what this section holds before `main`, and so before Rust's runtime opens
+/// `/dev/null` at closed descriptors.
+// SAFETY: the section holds pointers to functions of C's calling convention; glibc and musl pass
+// arguments, which this one need not take.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;

@@ -44,8 +44,8 @@ pub(crate) fn open() -> Result<OwnedFd, Errno> {
     rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Binds `fd` to the TUN interface `name`, which is created if it does not exist; an empty name lets the
-/// kernel choose one. Returns the interface's name.
+/// Binds `fd` to the TUN interface `name`, which is created if it does not exist; an empty name
+/// lets the kernel choose one. Returns the interface's name.
 pub(crate) fn attach(fd: impl AsFd, name: &str, flags: Flags) -> Result<String, Errno> {
     if name.len() > MAX_NAME || name.contains('\0') {
         return Err(Errno::NAMETOOLONG);
@@ -63,8 +63,8 @@ pub(crate) fn attach(fd: impl AsFd, name: &str, flags: Flags) -> Result<String, 
     // The kernel's field is a short, and 0x8000 (IFF_TUN_EXCL) is its sign bit.
     let mut request = InterfaceRequest { flags: bits as c_short, ..InterfaceRequest::EMPTY };
     request.name[..name.len()].copy_from_slice(name.as_bytes());
-    // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, whose size and layout `InterfaceRequest` has, and
-    // which lives through the call.
+    // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, whose size and layout
+    // `InterfaceRequest` has, and which lives through the call.
     unsafe {
         ioctl::ioctl(fd, Updater::<{ libc::TUNSETIFF as ioctl::Opcode }, InterfaceRequest>::new(&mut request))
     }?;
@@ -82,10 +82,12 @@ pub(crate) struct Attached {
     pub(crate) vnet_hdr: bool,
 }
 
-/// Asks what `fd` is attached to. ENOTTY if it is none of `/dev/net/tun`; EBADFD if it is attached to nothing, or no longer.
+/// Asks what `fd` is attached to. ENOTTY if it is none of `/dev/net/tun`; EBADFD if it is attached
+/// to nothing, or no longer.
 pub(crate) fn attached(fd: impl AsFd) -> Result<Attached, Errno> {
     let mut request = InterfaceRequest::EMPTY;
-    // SAFETY: TUNGETIFF writes one `struct ifreq`, whose size and layout `InterfaceRequest` has, and which lives through the call.
+    // SAFETY: TUNGETIFF writes one `struct ifreq`, whose size and layout `InterfaceRequest` has,
+    // and which lives through the call.
     unsafe {
         ioctl::ioctl(fd, Updater::<{ libc::TUNGETIFF as ioctl::Opcode }, InterfaceRequest>::new(&mut request))
     }?;
@@ -95,7 +97,8 @@ pub(crate) fn attached(fd: impl AsFd) -> Result<Attached, Errno> {
 
 /// Sets the length of the virtio header that precedes every packet.
 pub(crate) fn set_vnet_header_size(fd: impl AsFd, bytes: c_int) -> Result<(), Errno> {
-    // SAFETY: TUNSETVNETHDRSZ reads one `int` through the pointer, which `Setter` owns through the call.
+    // SAFETY: TUNSETVNETHDRSZ reads one `int` through the pointer, which `Setter` owns through the
+    // call.
     unsafe { ioctl::ioctl(fd, Setter::<{ libc::TUNSETVNETHDRSZ as ioctl::Opcode }, c_int>::new(bytes)) }
 }
 
@@ -113,6 +116,7 @@ pub(crate) fn set_offload(fd: impl AsFd, features: c_uint) -> Result<(), Errno> 
 /// Lets `program` choose the queue of each packet: an extended BPF program for socket filters.
 pub(crate) fn set_steering(fd: impl AsFd, program: impl AsFd) -> Result<(), Errno> {
     let program = program.as_fd().as_raw_fd();
-    // SAFETY: TUNSETSTEERINGEBPF reads one `int` through the pointer, which `Setter` owns through the call, and takes its own reference to the program.
+    // SAFETY: TUNSETSTEERINGEBPF reads one `int` through the pointer, which `Setter` owns through
+    // the call, and takes its own reference to the program.
     unsafe { ioctl::ioctl(fd, Setter::<{ libc::TUNSETSTEERINGEBPF as ioctl::Opcode }, c_int>::new(program)) }
 }

@@ -1,6 +1,7 @@
 //! Linux: `CLOCK_MONOTONIC` and a timerfd.
 //!
-//! A timerfd is an hrtimer with nanosecond deadlines; its expiry wakes the runtime's epoll as a packet does.
+//! A timerfd is an hrtimer with nanosecond deadlines; its expiry wakes the runtime's epoll as a
+//! packet does.
 
 use super::Alarm;
 use crate::sys::readiness;
@@ -53,8 +54,8 @@ impl Alarm for Timerfd {
     }
 
     fn poll_ring(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Each expiry is one edge for epoll, and setting the timerfd clears an unread expiry, so it never has
-        // to be read.
+        // Each expiry is one edge for epoll, and setting the timerfd clears an unread expiry, so it
+        // never has to be read.
         ready!(self.fd.poll_read_ready(cx))?.clear_ready();
         Poll::Ready(Ok(()))
     }

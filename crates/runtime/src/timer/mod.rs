@@ -1,7 +1,8 @@
 //! The clock and the timer of a driver.
 //!
-//! On Linux a timerfd, because tokio's timers tick in milliseconds, too coarse for pacing. Elsewhere tokio's
-//! timers and std's clock. (`--cfg ackline_portable_timer` selects those on Linux, too: for tests.)
+//! On Linux a timerfd, because tokio's timers tick in milliseconds, too coarse for pacing.
+//! Elsewhere tokio's timers and std's clock. (`--cfg ackline_portable_timer` selects those on
+//! Linux, too: for tests.)
 
 #[cfg(all(target_os = "linux", any(test, not(ackline_portable_timer))))]
 mod linux;
@@ -22,8 +23,8 @@ use std::task::{Context, Poll, ready};
 /// Smallest distance of two deadlines that a [`Timer`] can tell apart.
 pub(crate) const RESOLUTION: Duration = Native::RESOLUTION;
 
-/// The monotonic clock, in nanoseconds: on Linux `CLOCK_MONOTONIC`, since the machine started; elsewhere
-/// std's clock, since the process first called this.
+/// The monotonic clock, in nanoseconds: on Linux `CLOCK_MONOTONIC`, since the machine started;
+/// elsewhere std's clock, since the process first called this.
 #[must_use]
 pub fn now() -> Instant {
     Native::now()
@@ -40,12 +41,13 @@ pub fn spin_until(at: Instant) -> Instant {
     }
 }
 
-/// A timer on the clock of [`now`]: with nanosecond deadlines on Linux, up to a millisecond late elsewhere
-/// (up to 16 ms on Windows, as are its own timers).
+/// A timer on the clock of [`now`]: with nanosecond deadlines on Linux, up to a millisecond late
+/// elsewhere (up to 16 ms on Windows, as are its own timers).
 ///
-/// [`arm`](Self::arm) it whenever the deadline changes, then await [`poll_expired`](Self::poll_expired).
-/// Moving the deadline later, as the retransmission timer does with every ACK, costs no system call: the
-/// alarm keeps the earlier time and is set again when that has passed.
+/// [`arm`](Self::arm) it whenever the deadline changes, then await
+/// [`poll_expired`](Self::poll_expired). Moving the deadline later, as the retransmission timer
+/// does with every ACK, costs no system call: the alarm keeps the earlier time and is set again
+/// when that has passed.
 #[derive(Debug)]
 pub struct Timer {
     lazy: Lazy<Native>,
@@ -69,8 +71,8 @@ impl Timer {
         self.lazy.deadline
     }
 
-    /// Sets the deadline; `None` disarms the timer. The task that polled last is woken when the deadline has
-    /// passed.
+    /// Sets the deadline; `None` disarms the timer. The task that polled last is woken when the
+    /// deadline has passed.
     ///
     /// # Errors
     /// If the kernel refuses the time, which it never does for an instant that [`now`] can reach.
@@ -78,8 +80,8 @@ impl Timer {
         self.lazy.arm(deadline)
     }
 
-    /// Ready when the deadline has passed, with the current time; this disarms the timer. Pending without a
-    /// deadline.
+    /// Ready when the deadline has passed, with the current time; this disarms the timer. Pending
+    /// without a deadline.
     ///
     /// # Errors
     /// If the descriptor fails.

@@ -107,7 +107,8 @@ async fn without_a_deadline_nothing_comes<A: Alarm>() {
     timer.wait().await;
 }
 
-/// The ring of a time that is no longer waited for, noticed late, must neither end the next wait nor hide its ring.
+/// The ring of a time that is no longer waited for, noticed late, must neither end the next wait
+/// nor hide its ring.
 async fn an_expiry_that_nobody_noticed_is_forgotten<A: Alarm>() {
     let mut timer = timer::<A>();
     for _ in 0..20 {
@@ -131,8 +132,8 @@ async fn a_deadline_in_the_past_fires_at_once<A: Alarm>() {
     assert!(timer.wait().await < Duration::from_secs(1));
 }
 
-/// As an application's write arms the timer of a driver that sleeps: with no deadline before, with a later one, and with
-/// one that has passed.
+/// As an application's write arms the timer of a driver that sleeps: with no deadline before, with
+/// a later one, and with one that has passed.
 async fn a_task_that_waits_is_woken_for_what_another_arms<A: Alarm + Send + 'static>() {
     let timer = Arc::new(Mutex::new(timer::<A>()));
     for (before, then) in [(None, ms(5)), (Some(ms(60_000)), ms(5)), (None, Duration::ZERO)] {

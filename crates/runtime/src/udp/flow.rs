@@ -12,8 +12,8 @@ use tokio::io::ReadBuf;
 use tokio::sync::Notify;
 use tokio::task::coop::{consume_budget, poll_proceed};
 
-/// The flows of a [`Stack`](crate::Stack): see [`incoming_udp`](crate::Stack::incoming_udp). Dropping it leaves the accepted ones
-/// as they are, and ends the others.
+/// The flows of a [`Stack`](crate::Stack): see [`incoming_udp`](crate::Stack::incoming_udp).
+/// Dropping it leaves the accepted ones as they are, and ends the others.
 #[derive(Debug)]
 pub struct IncomingUdp {
     shard: Arc<Anchor>,
@@ -26,8 +26,8 @@ impl IncomingUdp {
         Self { shard, arrivals }
     }
 
-    /// Waits for the next flow, which has the datagram that began it. Several tasks may wait at once; dropping the future loses no
-    /// flow.
+    /// Waits for the next flow, which has the datagram that began it. Several tasks may wait at
+    /// once; dropping the future loses no flow.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone, `NotConnected` once the stack shuts down.
@@ -72,14 +72,15 @@ impl Drop for IncomingUdp {
     }
 }
 
-/// The datagrams of one peer to one address and port, and the answers, which come from there. Dropping it ends it: the next
-/// datagram begins another one.
+/// The datagrams of one peer to one address and port, and the answers, which come from there.
+/// Dropping it ends it: the next datagram begins another one.
 ///
 /// It ends by itself if nothing has passed for
 /// [`udp_flow_timeout`](ackline_tcp_core::EndpointConfig::udp_flow_timeout) (5 min), or for
-/// [`udp_dns_timeout`](ackline_tcp_core::EndpointConfig::udp_dns_timeout) (10 s) to port 53; and if there are
-/// [`max_udp_flows`](ackline_tcp_core::EndpointConfig::max_udp_flows) and nothing has been sent to its peer. Then operations fail with `TimedOut`, after what
-/// has come before has been received. Several tasks may use it at once.
+/// [`udp_dns_timeout`](ackline_tcp_core::EndpointConfig::udp_dns_timeout) (10 s) to port 53; and if
+/// there are [`max_udp_flows`](ackline_tcp_core::EndpointConfig::max_udp_flows) and nothing has
+/// been sent to its peer. Then operations fail with `TimedOut`, after what has come before has been
+/// received. Several tasks may use it at once.
 #[derive(Debug)]
 pub struct UdpFlow {
     handle: Handle,
@@ -102,17 +103,18 @@ impl UdpFlow {
         self.handle.peer()
     }
 
-    /// Waits for a datagram of the peer, and returns its length. What does not fit into `buf` is lost.
+    /// Waits for a datagram of the peer, and returns its length. What does not fit into `buf` is
+    /// lost.
     ///
     /// # Errors
-    /// `TimedOut` when the flow has ended; `ConnectionRefused` and others that ICMP has reported; `NetworkDown` if the device
-    /// is gone.
+    /// `TimedOut` when the flow has ended; `ConnectionRefused` and others that ICMP has reported;
+    /// `NetworkDown` if the device is gone.
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.handle.recv(buf).await.map(|(len, _)| len)
     }
 
-    /// As [`recv`](Self::recv), but appends all of the datagram to `buf`. It may have come in fragments, and be longer than the device's
-    /// MTU. Dropping the future loses none.
+    /// As [`recv`](Self::recv), but appends all of the datagram to `buf`. It may have come in
+    /// fragments, and be longer than the device's MTU. Dropping the future loses none.
     ///
     /// # Errors
     /// As there.
@@ -139,8 +141,8 @@ impl UdpFlow {
     /// Sends a datagram to the peer; waits while too much waits for the device. Returns its length.
     ///
     /// # Errors
-    /// `InvalidInput` if it is longer than the path carries, or the peer has port 0 and wants no answer; `OutOfMemory`;
-    /// otherwise as [`recv`](Self::recv).
+    /// `InvalidInput` if it is longer than the path carries, or the peer has port 0 and wants no
+    /// answer; `OutOfMemory`; otherwise as [`recv`](Self::recv).
     pub async fn send(&self, buf: &[u8]) -> io::Result<usize> {
         self.handle.send(None, buf).await
     }
@@ -177,12 +179,12 @@ impl UdpFlow {
         self.handle.writable().await
     }
 
-    /// Sends a datagram to the peer that comes from `from`, whom the peer may never have sent to, instead of from the flow's own address. What the
-    /// peer answers is another flow.
+    /// Sends a datagram to the peer that comes from `from`, whom the peer may never have sent to,
+    /// instead of from the flow's own address. What the peer answers is another flow.
     ///
     /// # Errors
-    /// `WouldBlock` if there is no room; `AddrNotAvailable` if `from` is no address that the stack answers for, or of the other family; otherwise as
-    /// [`send`](Self::send).
+    /// `WouldBlock` if there is no room; `AddrNotAvailable` if `from` is no address that the stack
+    /// answers for, or of the other family; otherwise as [`send`](Self::send).
     pub fn try_send_from(&self, buf: &[u8], from: SocketAddr) -> io::Result<usize> {
         self.handle.try_send_from(from, buf)
     }

@@ -17,7 +17,8 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::sync::Notify;
 use tokio::task::coop::{consume_budget, poll_proceed};
 
-/// Data in the largest datagram that may wait for the device: writable means that there is room for it.
+/// Data in the largest datagram that may wait for the device: writable means that there is room for
+/// it.
 const LARGEST: usize = 65_507;
 
 /// A UDP socket or flow, which ends when this is dropped.

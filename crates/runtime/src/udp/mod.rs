@@ -1,10 +1,10 @@
 //! UDP on a [`Stack`]: sockets like tokio's, and flows to any address and port.
 //!
-//! Datagrams leave and arrive through the stack's device and egress scheduler, beside its TCP. Queues are bounded by
-//! [`udp_recv_buffer`](ackline_tcp_core::EndpointConfig::udp_recv_buffer) and
-//! [`udp_send_buffer`](ackline_tcp_core::EndpointConfig::udp_send_buffer), and by the stack's memory budget; what finds no
-//! room is dropped and counted (`UdpRcvbufErrors`). Nothing is fragmented: a datagram that is longer than the
-//! device's MTU allows is refused.
+//! Datagrams leave and arrive through the stack's device and egress scheduler, beside its TCP.
+//! Queues are bounded by [`udp_recv_buffer`](ackline_tcp_core::EndpointConfig::udp_recv_buffer) and
+//! [`udp_send_buffer`](ackline_tcp_core::EndpointConfig::udp_send_buffer), and by the stack's
+//! memory budget; what finds no room is dropped and counted (`UdpRcvbufErrors`). Nothing is
+//! fragmented: a datagram that is longer than the device's MTU allows is refused.
 
 mod flow;
 mod handle;
@@ -41,11 +41,12 @@ pub enum UdpArrival {
     },
 }
 
-/// A UDP socket of a [`Stack`]. Its methods are those of [`tokio::net::UdpSocket`]; several tasks may use it at once.
+/// A UDP socket of a [`Stack`]. Its methods are those of [`tokio::net::UdpSocket`]; several tasks
+/// may use it at once.
 ///
-/// An unspecified address means all of the stack's addresses of that family. An error that ICMP reports about a datagram
-/// (nobody listens there: `ConnectionRefused`) is returned once, by the next operation, if the socket is
-/// [connected](Self::connect).
+/// An unspecified address means all of the stack's addresses of that family. An error that ICMP
+/// reports about a datagram (nobody listens there: `ConnectionRefused`) is returned once, by the
+/// next operation, if the socket is [connected](Self::connect).
 ///
 /// ```no_run
 /// # async fn example(stack: &ackline_runtime::Stack) -> std::io::Result<()> {
@@ -65,8 +66,8 @@ pub struct UdpSocket {
 }
 
 impl UdpSocket {
-    /// Binds to the first of the addresses that is free. Port 0 picks a free port, which [`local_addr`](Self::local_addr)
-    /// returns.
+    /// Binds to the first of the addresses that is free. Port 0 picks a free port, which
+    /// [`local_addr`](Self::local_addr) returns.
     ///
     /// # Errors
     /// As [`Stack::bind_udp`], for the last address; the resolver's.
@@ -101,12 +102,13 @@ impl UdpSocket {
         self.handle.peer()
     }
 
-    /// Connects to the first of the addresses that can be sent to: [`send`](Self::send) sends there, only datagrams
-    /// from there are received, and ICMP errors are reported. A socket of any address gets the one that it sends from.
+    /// Connects to the first of the addresses that can be sent to: [`send`](Self::send) sends
+    /// there, only datagrams from there are received, and ICMP errors are reported. A socket of any
+    /// address gets the one that it sends from.
     ///
     /// # Errors
-    /// `InvalidInput` if it is no address of a host, or of the other family; `AddrNotAvailable` if the stack has no address of that
-    /// family; `NetworkDown` if the device is gone.
+    /// `InvalidInput` if it is no address of a host, or of the other family; `AddrNotAvailable` if
+    /// the stack has no address of that family; `NetworkDown` if the device is gone.
     pub async fn connect(&self, addr: impl ToSocketAddrs) -> io::Result<()> {
         let mut last = None;
         for addr in tokio::net::lookup_host(addr).await? {
@@ -118,11 +120,12 @@ impl UdpSocket {
         Err(last.unwrap_or_else(io_error::no_address))
     }
 
-    /// Sends a datagram to the first of the addresses; waits while too much waits for the device. Returns its length.
+    /// Sends a datagram to the first of the addresses; waits while too much waits for the device.
+    /// Returns its length.
     ///
     /// # Errors
-    /// `InvalidInput` if it is longer than the path carries, or the address cannot be sent to; `AddrNotAvailable`;
-    /// `OutOfMemory`; `NetworkDown`; what ICMP has reported.
+    /// `InvalidInput` if it is longer than the path carries, or the address cannot be sent to;
+    /// `AddrNotAvailable`; `OutOfMemory`; `NetworkDown`; what ICMP has reported.
     pub async fn send_to(&self, buf: &[u8], target: impl ToSocketAddrs) -> io::Result<usize> {
         let to = first_of(target).await?;
         self.handle.send(Some(to), buf).await
@@ -136,10 +139,12 @@ impl UdpSocket {
         self.handle.send(None, buf).await
     }
 
-    /// Waits for a datagram, and returns its length and who sent it. What does not fit into `buf` is lost.
+    /// Waits for a datagram, and returns its length and who sent it. What does not fit into `buf`
+    /// is lost.
     ///
     /// # Errors
-    /// What ICMP has reported; `NetworkDown` if the device is gone and nothing is left to be received.
+    /// What ICMP has reported; `NetworkDown` if the device is gone and nothing is left to be
+    /// received.
     pub async fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.handle.recv(buf).await
     }
@@ -152,8 +157,8 @@ impl UdpSocket {
         self.handle.recv(buf).await.map(|(len, _)| len)
     }
 
-    /// With `on`, [`recv_or_report`](Self::recv_or_report) tells of ICMP errors about datagrams that were sent without a connection (Linux:
-    /// `IP_RECVERR`). Default: off.
+    /// With `on`, [`recv_or_report`](Self::recv_or_report) tells of ICMP errors about datagrams
+    /// that were sent without a connection (Linux: `IP_RECVERR`). Default: off.
     ///
     /// # Errors
     /// None.
@@ -161,7 +166,8 @@ impl UdpSocket {
         self.handle.report_errors(on)
     }
 
-    /// As [`recv_from`](Self::recv_from), and tells whom ICMP errors are about, if the socket [wants that](Self::report_errors).
+    /// As [`recv_from`](Self::recv_from), and tells whom ICMP errors are about, if the socket
+    /// [wants that](Self::report_errors).
     ///
     /// # Errors
     /// As there.
@@ -225,7 +231,8 @@ impl UdpSocket {
         self.handle.writable().await
     }
 
-    /// As [`send_to`](Self::send_to), but only the task of the latest call of the `poll_send` functions is woken.
+    /// As [`send_to`](Self::send_to), but only the task of the latest call of the `poll_send`
+    /// functions is woken.
     ///
     /// # Errors
     /// As there.
@@ -238,7 +245,8 @@ impl UdpSocket {
         self.handle.poll_send(cx, Some(target), buf)
     }
 
-    /// As [`send`](Self::send), but only the task of the latest call of the `poll_send` functions is woken.
+    /// As [`send`](Self::send), but only the task of the latest call of the `poll_send` functions
+    /// is woken.
     ///
     /// # Errors
     /// As there.
@@ -246,7 +254,8 @@ impl UdpSocket {
         self.handle.poll_send(cx, None, buf)
     }
 
-    /// As [`recv_from`](Self::recv_from), but only the task of the latest call of the `poll_recv` functions is woken.
+    /// As [`recv_from`](Self::recv_from), but only the task of the latest call of the `poll_recv`
+    /// functions is woken.
     ///
     /// # Errors
     /// As there.

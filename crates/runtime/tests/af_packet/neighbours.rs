@@ -36,8 +36,8 @@ fn echo(there: &Namespace, on: IpAddr) -> Result<std::thread::JoinHandle<io::Res
     }))
 }
 
-/// A stack on a new device talks to the kernel's echo; one message has gone and come back when `talk` begins. Everything
-/// ends in order.
+/// A stack on a new device talks to the kernel's echo; one message has gone and come back when
+/// `talk` begins. Everything ends in order.
 fn talk(
     there: &Namespace,
     to: IpAddr,
@@ -222,7 +222,8 @@ fn a_transfer_outlives_a_neighbour_that_goes_and_comes_back() {
         resolution.delay = CoreDuration::from_millis(100);
         resolution.retransmit = CoreDuration::from_millis(100);
         talk(&world.there, KERNEL4, &world.config().resolution(resolution), async |stack, stream| {
-            // The kernel's delayed acknowledgement, for which it would look for the stack, and so tell where it is.
+            // The kernel's delayed acknowledgement, for which it would look for the stack, and so
+            // tell where it is.
             tokio::time::sleep(Duration::from_millis(300)).await;
             // Deaf to the stack: the kernel drops the frames, and answers no request.
             let_far_hear(&world, false).expect("the kernel gives the address up");
@@ -295,7 +296,8 @@ fn an_address_in_use_is_defended() {
 fn the_kernels_duplicate_address_detection_finds_the_stack() {
     isolated("neighbours::the_kernels_duplicate_address_detection_finds_the_stack", || {
         let world = World::new(1500)?;
-        // The link-local address that the kernel makes of its Ethernet address: RFC 4291, appendix A.
+        // The link-local address that the kernel makes of its Ethernet address: RFC 4291, appendix
+        // A.
         let [a, b, c, d, e, f] = world.far.mac.expect("an Ethernet interface").0;
         let word = |high: u8, low: u8| u16::from_be_bytes([high, low]);
         let address =
@@ -330,7 +332,8 @@ fn the_kernels_duplicate_address_detection_finds_the_stack() {
     });
 }
 
-/// RFC 4861, section 7.2.1: a switch that filters multicast must know who listens for solicitations.
+/// RFC 4861, section 7.2.1: a switch that filters multicast must know who listens for
+/// solicitations.
 #[test]
 fn the_groups_of_solicitations_are_reported_while_the_device_is_open() {
     isolated("neighbours::the_groups_of_solicitations_are_reported_while_the_device_is_open", || {

@@ -12,7 +12,8 @@ use std::io;
 use std::net::TcpStream as KernelStream;
 use std::time::Duration;
 
-/// What the device receives within a quarter of a second, in which the kernel tries to open a connection to the stack.
+/// What the device receives within a quarter of a second, in which the kernel tries to open a
+/// connection to the stack.
 fn knock(world: &World, device: &mut AfPacket) -> Result<u64, Error> {
     let before = device.stats().rx_packets;
     std::thread::scope(|scope| {

@@ -15,7 +15,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 /// Bytes each way: some thousand packets, at least some dozen super-packets.
 const LENGTH: usize = 4 << 20;
 
-/// What byte `at` of the stream from `seed` is: a pattern that differs when shifted by anything below 2^24.
+/// What byte `at` of the stream from `seed` is: a pattern that differs when shifted by anything
+/// below 2^24.
 fn pattern(seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let words = (0..LENGTH / 8).map(|_| {

@@ -34,7 +34,8 @@ impl World {
         Self::build(mtu, Ok)
     }
 
-    /// Of each end a VLAN interface above it: the kernel's addresses are there, and the stack's device.
+    /// Of each end a VLAN interface above it: the kernel's addresses are there, and the stack's
+    /// device.
     pub(crate) fn on_vlan(id: u16) -> Result<Self, Error> {
         Self::build(1500, |below| {
             let mut netlink = Netlink::open()?;

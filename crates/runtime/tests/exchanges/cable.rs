@@ -1,4 +1,5 @@
-//! A network between two hosts, each with several queues, that delivers to any of them, in batches of any size, in memory that may be kept.
+//! A network between two hosts, each with several queues, that delivers to any of them, in batches
+//! of any size, in memory that may be kept.
 
 use crate::rng::Rng;
 use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum};
@@ -47,7 +48,8 @@ pub(crate) struct Nature {
     pub(crate) caps: DeviceCaps,
     /// Packets that a queue has room for.
     pub(crate) room: usize,
-    /// One packet in so many is lost, and one in so many comes to another queue than the one before; 0: none.
+    /// One packet in so many is lost, and one in so many comes to another queue than the one
+    /// before; 0: none.
     pub(crate) losses: u64,
     pub(crate) strays: u64,
     /// The largest batch that is received at once.

@@ -1,8 +1,9 @@
-//! Two stacks exchange bytes under random settings: policies, shards, batches, chunks and lent memory; see [`run`]. Every byte arrives once and in its
-//! place, nothing stays behind, and nobody waits for what will not come.
+//! Two stacks exchange bytes under random settings: policies, shards, batches, chunks and lent
+//! memory; see [`run`]. Every byte arrives once and in its place, nothing stays behind, and nobody
+//! waits for what will not come.
 //!
-//! `ACKLINE_SEED` is the seed of the first run, `ACKLINE_RUNS` how many there are. With `ACKLINE_STEPS` that one run has only so many steps of each
-//! writer, to look at it.
+//! `ACKLINE_SEED` is the seed of the first run, `ACKLINE_RUNS` how many there are. With
+//! `ACKLINE_STEPS` that one run has only so many steps of each writer, to look at it.
 
 mod cable;
 #[expect(dead_code, reason = "other tests use the rest")]

@@ -1,4 +1,5 @@
-//! The kernel behind a TAP device, from which a thread carries frames to the socket, as a virtual machine's network does.
+//! The kernel behind a TAP device, from which a thread carries frames to the socket, as a virtual
+//! machine's network does.
 
 use super::{PORT, config, exchange, soon, stack, v4, v6};
 use ackline_runtime::Error;

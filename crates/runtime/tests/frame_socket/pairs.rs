@@ -16,7 +16,8 @@ fn stacks(sockets: (impl Into<OwnedFd>, impl Into<OwnedFd>), mtu: u32) -> (Stack
     (stack(sockets.0, 1, &host(1)), stack(sockets.1, 2, &host(2)))
 }
 
-/// `len` bytes each way over a connection to each address of the second; every packet arrives, and once.
+/// `len` bytes each way over a connection to each address of the second; every packet arrives, and
+/// once.
 async fn exchanges(stacks: &(Stack, Stack), len: usize) {
     let listener = stacks.1.listen(ListenOn::Port(PORT)).expect("free");
     for to in [v4(2), v6(2)] {

@@ -13,7 +13,8 @@ use tokio::net::TcpListener;
 use tun_tap::{Iface, Mode};
 
 const NAME: &str = "passt::a_guest_of_passt_reaches_the_kernel";
-/// The guest, and the router that passt plays, which stands for the loopback interface of passt's machine.
+/// The guest, and the router that passt plays, which stands for the loopback interface of passt's
+/// machine.
 const GUEST: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
 const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
 

@@ -1,7 +1,8 @@
-//! The same code over the kernel's sockets, through `tokio::net` and loopback, and over two stacks on a cable in memory.
+//! The same code over the kernel's sockets, through `tokio::net` and loopback, and over two stacks
+//! on a cable in memory.
 //!
-//! Each test is compiled twice: `kernel::NAME` and `ackline::NAME`. What cannot be the same is in the table of
-//! `src/tokio.md`, and not here.
+//! Each test is compiled twice: `kernel::NAME` and `ackline::NAME`. What cannot be the same is in
+//! the table of `src/tokio.md`, and not here.
 
 #![cfg(target_os = "linux")]
 
@@ -17,7 +18,8 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-/// Compiles tests for both worlds. In each, `Net`, `TcpStream`, `TcpListener` and `TcpSocket` are its own.
+/// Compiles tests for both worlds. In each, `Net`, `TcpStream`, `TcpListener` and `TcpSocket` are
+/// its own.
 macro_rules! on_both {
     ($($(#[$meta:meta])* async fn $name:ident($net:ident) $body:block)*) => {
         crate::on_both!(@ kernel $($(#[$meta])* $name $net $body)*);

@@ -31,7 +31,8 @@ fn namespace() -> Result<Namespace, Error> {
     std::thread::scope(|scope| scope.spawn(Namespace::new_for_thread).join().expect("no panic"))
 }
 
-/// Gives an interface its addresses and brings it up; from it there is a way to `behind` by `router`.
+/// Gives an interface its addresses and brings it up; from it there is a way to `behind` by
+/// `router`.
 fn configure(name: &str, mtu: u32, own: [&str; 2], way: Option<([&str; 2], [&str; 2])>) -> Result<(), Error> {
     let mut netlink = Netlink::open()?;
     let index = netlink.interface(name)?.index;
@@ -74,7 +75,8 @@ impl World {
     }
 }
 
-/// A stack with the host's addresses, a listener's port and some for connections; `None` if the kernel has no tables with an owner.
+/// A stack with the host's addresses, a listener's port and some for connections; `None` if the
+/// kernel has no tables with an owner.
 fn stack(name: &str) -> Result<Option<Stack>, Error> {
     let device = match Raw::open(&RawConfig::new("near0").ports(PORT..=PORT).free_ports(4)) {
         Err(error @ Error::NoFirewall { .. }) => {
@@ -109,7 +111,8 @@ fn echo(mut stream: KernelStream, answer: usize) -> std::io::Result<()> {
     stream.shutdown(Shutdown::Write)
 }
 
-/// A connection in which the stack sends the pattern and receives so many bytes of it back; `None` if it was skipped.
+/// A connection in which the stack sends the pattern and receives so many bytes of it back; `None`
+/// if it was skipped.
 fn connect(name: &str, world: &World, to: &str, answer: usize) -> Result<Option<(Stats, Counters)>, Error> {
     let to: IpAddr = to.parse().expect("an address");
     let listener = world.far.run(|| KernelListener::bind((to, PORT)))?.expect("bound");
@@ -150,7 +153,8 @@ fn a_router_that_cannot_carry_a_packet_is_listened_to() {
     const NAME: &str = "a_router_that_cannot_carry_a_packet_is_listened_to";
     isolated(NAME, || {
         let world = World::new(1_300)?;
-        // The far host does not know that its link is narrow: the MSS that it announces is as large as elsewhere.
+        // The far host does not know that its link is narrow: the MSS that it announces is as large
+        // as elsewhere.
         world.far.run(|| {
             let mut netlink = Netlink::open()?;
             let index = netlink.interface("far0")?.index;

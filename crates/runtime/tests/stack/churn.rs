@@ -1,5 +1,5 @@
-//! Many short connections that end in every way, over a bad path, on several threads: nothing hangs, nothing
-//! stays behind, and what is said to be whole is whole.
+//! Many short connections that end in every way, over a bad path, on several threads: nothing
+//! hangs, nothing stays behind, and what is said to be whole is whole.
 
 use crate::common::{FAR, NEAR, PORT, pattern, until};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};

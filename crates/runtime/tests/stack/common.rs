@@ -144,8 +144,8 @@ impl CongestionControl for Fixed {
     fn undo(&mut self, _: &FlowView, _: &Undo) {}
 }
 
-/// For what a driver does only if it gets the processor in time, which a busy machine may deny it: `attempt` says what was wrong,
-/// and has ten tries.
+/// For what a driver does only if it gets the processor in time, which a busy machine may deny it:
+/// `attempt` says what was wrong, and has ten tries.
 pub(crate) async fn sooner_or_later(mut attempt: impl AsyncFnMut() -> Result<(), String>) {
     let mut outcome = attempt().await;
     for _ in 1..10 {

@@ -216,7 +216,8 @@ async fn thousands_who_connect_at_once_are_all_served() {
     let (near, far) = hosts(ChannelConfig::default(), config);
     let listener = far.listen(ListenOn::Port(PORT)).expect("a free port");
     let clients: Vec<_> = (0..CLIENTS).map(|number| tokio::spawn(ask(near.clone(), number))).collect();
-    // The backlog fills while the application does something else, and SYNs that found it full come again.
+    // The backlog fills while the application does something else, and SYNs that found it full come
+    // again.
     until(|| far.counters().listen_overflows > 0).await;
     tokio::time::sleep(std::time::Duration::from_millis(150)).await;
     let server = tokio::spawn(async move {
@@ -233,7 +234,8 @@ async fn thousands_who_connect_at_once_are_all_served() {
         assert_eq!(answer.expect("served") as usize, number);
     }
     for host in [near, far] {
-        // A FIN that was sent again may find its connection forgotten, and be answered by an RST; that ends nothing.
+        // A FIN that was sent again may find its connection forgotten, and be answered by an RST;
+        // that ends nothing.
         assert_eq!(host.counters().tcp_estab_resets, 0);
     }
     server.abort();

@@ -121,7 +121,8 @@ async fn several_tasks_receive_from_one_socket() {
     }
 }
 
-/// The device is full, and its far end takes a packet now and then: senders wait, and nothing is lost.
+/// The device is full, and its far end takes a packet now and then: senders wait, and nothing is
+/// lost.
 #[tokio::test]
 async fn a_sender_waits_for_a_full_device() {
     const DATAGRAMS: usize = 3_000;

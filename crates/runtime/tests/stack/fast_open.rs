@@ -19,7 +19,8 @@ fn served() -> (Stack, Stack, TcpListener) {
     (near, far, listener)
 }
 
-/// Sends `request` with connect, and echoes it. Returns whether it came with the SYN, as both sides see it.
+/// Sends `request` with connect, and echoes it. Returns whether it came with the SYN, as both sides
+/// see it.
 async fn echo(near: &Stack, listener: &TcpListener, to: IpAddr, request: &[u8]) -> (bool, bool) {
     let server = async {
         let (mut stream, _) = listener.accept().await.expect("accepted");

@@ -10,7 +10,8 @@ use tokio::io::AsyncWriteExt as _;
 /// Bytes sent in each direction.
 const LENGTH: usize = 1 << 20;
 
-/// Sends data both ways at once over a path that is bad in both directions; what befell the packets.
+/// Sends data both ways at once over a path that is bad in both directions; what befell the
+/// packets.
 async fn survives(impairment: Impairment, seed: u64) -> [ImpairStats; 2] {
     let mut config = ConnConfig::default();
     config.min_rto = Duration::from_millis(20);

@@ -9,7 +9,8 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use tokio::io::AsyncWriteExt as _;
 
-/// A client whose SYN is repeated soon, and a host that answers for every address and holds its SYNs.
+/// A client whose SYN is repeated soon, and a host that answers for every address and holds its
+/// SYNs.
 fn hosts(change: impl FnOnce(&mut EndpointConfig)) -> (Stack, Stack, Incoming) {
     let (near, far) = Channel::pair(ChannelConfig::default().plain());
     let mut config = ConnConfig::default();

@@ -44,7 +44,8 @@ async fn paced_data_leaves_at_its_rate() {
     assert_takes_its_time(elapsed);
     assert!(stats.timer_expiries > 20, "{} expiries", stats.timer_expiries);
     assert!(stats.departure_gaps.count() > 150, "{} gaps", stats.departure_gaps.count());
-    // Of some 170 segments all but the first wait, but for those that a busy machine lets come late.
+    // Of some 170 segments all but the first wait, but for those that a busy machine lets come
+    // late.
     assert!((50..200).contains(&stats.departure_lateness.count()), "{}", stats.departure_lateness.count());
     assert_eq!((stats.awake, stats.wakes_early_by), (Duration::ZERO.into(), Duration::ZERO.into()));
 }

@@ -57,7 +57,8 @@ async fn it_polls_after_a_packet_and_then_sleeps() {
 
 #[tokio::test]
 async fn other_tasks_of_the_thread_go_on() {
-    // It never sleeps, and the far host, both applications and a task of its own kind share the thread with it.
+    // It never sleeps, and the far host, both applications and a task of its own kind share the
+    // thread with it.
     let (stack, mut near, mut far) = polling(Duration::MAX).await;
     let ticks = tokio::spawn(async {
         let mut ticks = 0;

@@ -1,4 +1,5 @@
-//! Settings of running connections and listeners, as far as the kernel's sockets have none to compare with.
+//! Settings of running connections and listeners, as far as the kernel's sockets have none to
+//! compare with.
 
 use crate::common::{
     Connected, FAR, NEAR, NEAR6, PORT, assert_same, connected, hosts, pattern, read_all, soon, until,

@@ -16,7 +16,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// The far end of several channels: sends to each in turn, so that every packet is as likely as not at the wrong queue.
+/// The far end of several channels: sends to each in turn, so that every packet is as likely as not
+/// at the wrong queue.
 struct Fan {
     ends: Vec<Channel>,
     turn: usize,
@@ -236,7 +237,8 @@ async fn a_listener_is_one_for_all_shards() {
     assert_eq!(near.listen(ListenOn::Address(place)).expect_err("taken").kind(), ErrorKind::AddrInUse);
     listener.set_ttl(9).expect("a listener");
     assert_eq!(listener.ttl().expect("a listener"), 9);
-    // Enough for each shard to get some: half as many would miss one of the four in one run of a thousand.
+    // Enough for each shard to get some: half as many would miss one of the four in one run of a
+    // thousand.
     const CONNECTIONS: usize = 64;
     let mut streams = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -492,7 +494,8 @@ async fn limits_are_the_hosts() {
     assert!(near.shard_stats().iter().all(|shard| shard.max_memory == Some(1 << 30)));
 }
 
-/// Two shards, one with a thread of its own, and many flows that never stop, each where its shard runs.
+/// Two shards, one with a thread of its own, and many flows that never stop, each where its shard
+/// runs.
 #[tokio::test]
 async fn every_flow_of_every_shard_moves() {
     const FLOWS: usize = 300;

@@ -20,8 +20,8 @@ const CHUNK: usize = 30_000;
 /// What a test looks at, at least.
 const MUCH: usize = 20 << 20;
 
-/// Two hosts whose applications have turns of `turn` bytes, and `count` connections between them. Buffers are so large that
-/// nothing else stops a writer for long.
+/// Two hosts whose applications have turns of `turn` bytes, and `count` connections between them.
+/// Buffers are so large that nothing else stops a writer for long.
 async fn connections(turn: usize, count: usize) -> (Vec<(TcpStream, TcpStream)>, [Stack; 2]) {
     let (near, far) = Channel::pair(ChannelConfig::default());
     let mut config = ConnConfig::default();
@@ -40,8 +40,8 @@ async fn connections(turn: usize, count: usize) -> (Vec<(TcpStream, TcpStream)>,
     (streams, [near, far])
 }
 
-/// The most that `act` did between two looks of a task that looks whenever it may run. `act` adds what it does, until
-/// that is [`MUCH`].
+/// The most that `act` did between two looks of a task that looks whenever it may run. `act` adds
+/// what it does, until that is [`MUCH`].
 async fn most_at_once<F>(act: impl FnOnce(Arc<AtomicUsize>) -> F) -> usize
 where
     F: Future<Output = ()> + Send + 'static,
@@ -219,8 +219,9 @@ async fn a_turn_of_a_crowd_is_as_long_as_one_of_a_few() {
     assert!(most <= 4 * TURN, "{most} bytes");
 }
 
-/// The most that a reader of bulk data got between two rounds of its runtime: a task that yields runs once in each, and the future of
-/// `block_on`, and whoever waits for I/O, no more often. Both hosts of the flow are on the runtime, so packets wake drivers without any I/O.
+/// The most that a reader of bulk data got between two rounds of its runtime: a task that yields
+/// runs once in each, and the future of `block_on`, and whoever waits for I/O, no more often. Both
+/// hosts of the flow are on the runtime, so packets wake drivers without any I/O.
 async fn most_in_a_round() -> usize {
     let (mut streams, _hosts) = connections(1 << 20, 1).await;
     let (mut near, mut far) = streams.remove(0);

@@ -1,4 +1,5 @@
-//! On a runtime with worker threads, where the driver hands the stack over to the applications that it woke.
+//! On a runtime with worker threads, where the driver hands the stack over to the applications that
+//! it woke.
 
 use crate::common::{FAR, PORT, assert_same, connected, hosts, pattern, read_all, soon};
 use ackline_registry::Registry;
@@ -85,7 +86,8 @@ async fn bulk_data_arrives_whole_in_both_directions() {
     }
 }
 
-/// One task is woken, reads a byte, and then does something else for long; the other connection does not wait for it.
+/// One task is woken, reads a byte, and then does something else for long; the other connection
+/// does not wait for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_driver_goes_on_without_an_application_that_does_not_come_back() {
     let c = connected(settings()).await;

@@ -14,9 +14,9 @@ fn it_keeps_the_rules() {
     }
 }
 
-/// A sender with a large window, ACKs that arrive at given instants, and a link that reports departures: what a
-/// host with this scheduler does (steps 6 to 8). Gives the packets in the order in which they start, with the
-/// instants.
+/// A sender with a large window, ACKs that arrive at given instants, and a link that reports
+/// departures: what a host with this scheduler does (steps 6 to 8). Gives the packets in the order
+/// in which they start, with the instants.
 fn transmissions(b: u32, acks_at: &[u64], count: usize) -> Vec<(String, Instant)> {
     const DATA: Duration = Duration::from_millis(120);
     const ACK: Duration = Duration::from_micros(2_240);

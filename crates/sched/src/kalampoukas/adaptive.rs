@@ -1,8 +1,9 @@
-//! `f=auto`: the share with which downloads and uploads meet a goal, whatever ACKs cost and acknowledge.
+//! `f=auto`: the share with which downloads and uploads meet a goal, whatever ACKs cost and
+//! acknowledge.
 //!
-//! If the uplink is fully used, uploads get `F_i = f` of it, and downloads `F_j = (1 - f) / s` of their own
-//! link (equation 6.5), where `s = alpha / beta` is the share of the uplink that ACKs of a full downlink would
-//! take. Two goals follow:
+//! If the uplink is fully used, uploads get `F_i = f` of it, and downloads `F_j = (1 - f) / s` of
+//! their own link (equation 6.5), where `s = alpha / beta` is the share of the uplink that ACKs of
+//! a full downlink would take. Two goals follow:
 //!
 //! ```text
 //!   goal=equal   F_i = F_j    f = 1 / (1 + s)           ACKs sent     downlink's rate
@@ -10,12 +11,14 @@
 //!                                                     bytes arrived    uplink's rate
 //! ```
 //!
-//! All four are measured: ACKs and the uplink's rate as packets leave, and what [arrives](super::downlink).
-//! If ACKs that wait are merged, `s` falls as `f` grows. A decision that uses the latest `s` then ends
-//! where the goal is met, too: `(1 - f) / s` is what downloads got.
+//! All four are measured: ACKs and the uplink's rate as packets leave, and what
+//! [arrives](super::downlink). If ACKs that wait are merged, `s` falls as `f` grows. A decision
+//! that uses the latest `s` then ends where the goal is met, too: `(1 - f) / s` is what downloads
+//! got.
 //!
-//! Where it fails: `f` stays as it was until a second of backlog and some ACKs have been seen; if downloads
-//! cannot use their part, because of their windows or their senders, data uses what ACKs leave.
+//! Where it fails: `f` stays as it was until a second of backlog and some ACKs have been seen; if
+//! downloads cannot use their part, because of their windows or their senders, data uses what ACKs
+//! leave.
 
 use super::downlink::Downlink;
 use super::{Class, Share};
@@ -38,7 +41,8 @@ pub enum Goal {
     /// Downloads and uploads use the same part of their links.
     #[default]
     Equal,
-    /// Downloads get this part of their link, in thousandths from 1 to 999; uploads get the rest of theirs.
+    /// Downloads get this part of their link, in thousandths from 1 to 999; uploads get the rest of
+    /// theirs.
     Download(u32),
 }
 
@@ -73,7 +77,8 @@ pub(super) struct Adaptive {
     busy: Duration,
     /// When a packet was last popped with others behind it, and its length.
     last: Option<(Instant, u32)>,
-    /// Packets of data since the last decision that left although an ACK waited, and those that left alone.
+    /// Packets of data since the last decision that left although an ACK waited, and those that
+    /// left alone.
     preferred: u64,
     alone: u64,
 }
@@ -85,8 +90,8 @@ impl Adaptive {
         self.downlink.on_arrival(now, len);
     }
 
-    /// A packet of `class` and `len` bytes is popped; `alone`: none of the other class waits; `more`: others wait
-    /// behind it.
+    /// A packet of `class` and `len` bytes is popped; `alone`: none of the other class waits;
+    /// `more`: others wait behind it.
     pub(super) fn on_pop(&mut self, now: Instant, class: Class, len: u32, alone: bool, more: bool) {
         if let Some((at, len)) = self.last.take() {
             self.busy = self.busy + now.since(at);
@@ -110,8 +115,8 @@ impl Adaptive {
         self.ack_bytes = (self.ack_bytes + u64::from(len)).saturating_sub(u64::from(popped));
     }
 
-    /// The share for `goal`, if there are enough measurements since the last decision. `down`: the rate of the
-    /// downlink, if it is given; `share`: the share until now.
+    /// The share for `goal`, if there are enough measurements since the last decision. `down`: the
+    /// rate of the downlink, if it is given; `share`: the share until now.
     pub(super) fn decide(&mut self, goal: Goal, down: Option<Rate>, share: Share) -> Option<Share> {
         if self.busy < INTERVAL || self.acks < MIN_ACKS || self.arrived == 0 {
             return None;
@@ -126,8 +131,8 @@ impl Adaptive {
             Goal::Equal => rounded(acks.saturating_mul(whole), data + acks),
             Goal::Download(part) => rounded(acks.saturating_mul(u128::from(part)), data),
         };
-        // An ACK that finds nothing before it leaves at once, and its class forgets the debt (step 18), so ACKs
-        // can get more than their share. What they are given is corrected by as much.
+        // An ACK that finds nothing before it leaves at once, and its class forgets the debt (step
+        // 18), so ACKs can get more than their share. What they are given is corrected by as much.
         let given = u128::from(share.data_weight()) * u128::from(self.all_bytes);
         let got = u128::from(share.data_weight() + share.ack_weight()) * u128::from(self.ack_bytes_over_data);
         let for_acks = if got > given { rounded(wanted.saturating_mul(given), got) } else { wanted };
@@ -157,8 +162,8 @@ mod tests {
 
     const EQUAL: Goal = Goal::Equal;
 
-    /// What is decided on an uplink of 12,500 bytes per second that is never idle, with an ACK of `ack` bytes for
-    /// each `data` bytes that arrive on a downlink of `down` bits per second.
+    /// What is decided on an uplink of 12,500 bytes per second that is never idle, with an ACK of
+    /// `ack` bytes for each `data` bytes that arrive on a downlink of `down` bits per second.
     fn share(goal: Goal, ack: u32, data: u32, down: u64, given: bool) -> Option<Share> {
         share_after(Share::new(1, 1000).unwrap(), goal, ack, data, down, given)
     }

@@ -1,25 +1,26 @@
 //! The rate of the downlink, from the densest stretches of what arrives.
 //!
-//! A link delivers the packets of a burst at its rate, however little it carries on average. Bursts are
-//! frequent: an initial window, a flight in slow start, what a stretched ACK releases. So the highest rate
-//! over [`SPAN`] successive arrivals is that of the narrowest link on the way.
+//! A link delivers the packets of a burst at its rate, however little it carries on average. Bursts
+//! are frequent: an initial window, a flight in slow start, what a stretched ACK releases. So the
+//! highest rate over [`SPAN`] successive arrivals is that of the narrowest link on the way.
 //!
 //! ```text
 //!   arrivals  | | | | | | | | |           |           | | | | | | | | |         |         |
 //!             └─ SPAN gaps ──┘ at the link's rate          paced by ACKs ─►   says nothing
 //! ```
 //!
-//! While ACKs are held back, downloads are paced by the uplink, and a lower rate says nothing about the
-//! downlink: the estimate only rises. While they are not, it also falls, within seconds.
+//! While ACKs are held back, downloads are paced by the uplink, and a lower rate says nothing about
+//! the downlink: the estimate only rises. While they are not, it also falls, within seconds.
 //!
-//! Where it fails: packets that the driver reads in one go arrive at one instant and count as one arrival, but
-//! a driver that is late several times in a row sees more than the link's rate. ACKs then get more than they
-//! need. The reverse happens if all senders pace their packets below the link's rate.
+//! Where it fails: packets that the driver reads in one go arrive at one instant and count as one
+//! arrival, but a driver that is late several times in a row sees more than the link's rate. ACKs
+//! then get more than they need. The reverse happens if all senders pace their packets below the
+//! link's rate.
 
 use ackline_tcp_core::{Instant, Rate};
 
-/// Gaps between arrivals over which the rate is measured. Not more than the packets of an initial window less
-/// one (RFC 6928).
+/// Gaps between arrivals over which the rate is measured. Not more than the packets of an initial
+/// window less one (RFC 6928).
 const SPAN: usize = 8;
 /// The part of the estimate by which it falls at once: 1 / 8.
 const FALL: u64 = 8;
@@ -27,7 +28,8 @@ const FALL: u64 = 8;
 /// An estimate of the downlink's rate.
 #[derive(Debug, Default)]
 pub(super) struct Downlink {
-    /// The latest instants at which something arrived, and the bytes that had arrived by then; a ring.
+    /// The latest instants at which something arrived, and the bytes that had arrived by then; a
+    /// ring.
     latest: [(Instant, u64); SPAN + 1],
     /// Instants put into the ring so far.
     count: usize,
@@ -61,8 +63,8 @@ impl Downlink {
         Some(self.peak.max(self.settled)).filter(|rate| *rate > Rate::default())
     }
 
-    /// Ends a measurement. `held_back`: ACKs waited for data meanwhile, so that the downlink may have carried less
-    /// than it can.
+    /// Ends a measurement. `held_back`: ACKs waited for data meanwhile, so that the downlink may
+    /// have carried less than it can.
     pub(super) fn settle(&mut self, held_back: bool) {
         let before = self.settled.bytes_per_second();
         let kept = if held_back || self.peak == Rate::default() { before } else { before - before / FALL };

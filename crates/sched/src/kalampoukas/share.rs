@@ -99,7 +99,8 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Parses a decimal without rounding, as `(numerator, denominator)`; digits after the 17th are dropped.
+/// Parses a decimal without rounding, as `(numerator, denominator)`; digits after the 17th are
+/// dropped.
 fn decimal(text: &str) -> Option<(u64, u64)> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -113,12 +114,13 @@ fn decimal(text: &str) -> Option<(u64, u64)> {
     Some((whole * denominator + numerator, denominator))
 }
 
-/// The fraction nearest to `numerator / denominator` with a denominator up to 1000: its best approximation from the
-/// Stern-Brocot tree, by continued fractions.
+/// The fraction nearest to `numerator / denominator` with a denominator up to 1000: its best
+/// approximation from the Stern-Brocot tree, by continued fractions.
 fn nearest(numerator: u64, denominator: u64) -> (u32, u32) {
     // Convergents h/k; the one before the first is 1/0.
     let (mut h, mut k, mut before_h, mut before_k) = (0_u64, 1_u64, 1_u64, 0_u64);
-    // Continued fraction of denominator / numerator would skip the first term; this keeps it: 0 or 1.
+    // Continued fraction of denominator / numerator would skip the first term; this keeps it: 0 or
+    // 1.
     let (mut a, mut b) = (numerator, denominator);
     let mut first = true;
     while b != 0 {
@@ -203,7 +205,8 @@ mod tests {
     }
 
     proptest! {
-        /// No fraction with a denominator up to 1000 is nearer to a decimal than the one that it is read as.
+        /// No fraction with a denominator up to 1000 is nearer to a decimal than the one that it is
+        /// read as.
         #[test]
         fn a_decimal_is_read_as_the_nearest_fraction(digits in 1_u64..1_000_000) {
             let denominator = 1_000_000_u64;

@@ -21,7 +21,8 @@ fn at(name: &str, d: u64, a: u64) -> Step {
     (name.to_string(), d, a)
 }
 
-/// ACKs `letter{first}` to `letter{last}` that are charged `step` each: A goes on from `a`, D stands at `d`.
+/// ACKs `letter{first}` to `letter{last}` that are charged `step` each: A goes on from `a`, D
+/// stands at `d`.
 fn acks(letter: &str, first: u64, last: u64, d: u64, a: u64, step: u64) -> Vec<Step> {
     (first..=last).map(|n| (std::format!("{letter}{n}"), d, a + (n - first) * step)).collect()
 }
@@ -268,7 +269,8 @@ fn step_24_what_is_purged_is_not_charged() {
     assert_eq!(pop(&mut load, 3), [at("a1", 0, 100), at("a2", 0, 100), at("-", 0, 100)]);
 }
 
-/// A packet that leaves with other bytes than it was queued with is charged for those with which it leaves.
+/// A packet that leaves with other bytes than it was queued with is charged for those with which it
+/// leaves.
 #[test]
 fn what_leaves_is_what_is_charged() {
     let mut load = Load::new(scheduler("4/5"));
@@ -321,8 +323,8 @@ struct Backlogged {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Steps 20, 21, 23 and 24 on random arrivals for a random share: bounded accounts, the guaranteed share over
-    /// any interval, no idling, and the order within a connection.
+    /// Steps 20, 21, 23 and 24 on random arrivals for a random share: bounded accounts, the
+    /// guaranteed share over any interval, no idling, and the order within a connection.
     #[test]
     fn steps_20_and_21_bounds_share_and_order(
         (p, q) in (1_u32..2000, 2_u32..2000).prop_filter("below 1", |(p, q)| p < q),
@@ -356,7 +358,8 @@ proptest! {
                         let earlier = queued.iter().position(|other| {
                             other.conn == packet.conn && Class::of(other.class) == Class::of(packet.class)
                         });
-                        // The first of its connection and class, and in FIFO order the first of its class.
+                        // The first of its connection and class, and in FIFO order the first of its
+                        // class.
                         prop_assert_eq!(earlier.map(|place| queued[place].id.serial), Some(packet.id.serial));
                         let of_class = |other: &&Descriptor| Class::of(other.class) == Class::of(packet.class);
                         if intra == Intra::Fifo {

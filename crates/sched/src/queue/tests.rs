@@ -89,8 +89,9 @@ fn thin_means_that_acks_keep_their_numbers() {
     }
 }
 
-/// A link that takes a packet in each of `turns` turns, bulk senders that push all that they may, and one that has a packet
-/// every hundred turns: all others have had one since. How many packets of each bulk sender have left, and how many turns a rare packet waited at most.
+/// A link that takes a packet in each of `turns` turns, bulk senders that push all that they may,
+/// and one that has a packet every hundred turns: all others have had one since. How many packets
+/// of each bulk sender have left, and how many turns a rare packet waited at most.
 fn beside_bulk_senders(senders: u32, limit: usize, turns: u32) -> (Vec<u32>, u32) {
     let params = QueueParams { limit, ..QueueParams::default() };
     let mut load = Load::new(LimitedQueue::new(Drr::default().sparse_first(), params));
@@ -138,7 +139,8 @@ fn a_full_queue_does_not_keep_a_sparse_connection_from_going_first() {
     }
 }
 
-/// Others with one packet each keep the queue full; the one with two is named when its first has left.
+/// Others with one packet each keep the queue full; the one with two is named when its first has
+/// left.
 #[test]
 fn who_waits_with_nothing_queued_is_let_in_though_the_queue_stays_full() {
     let params = QueueParams { limit: 2, ..QueueParams::default() };

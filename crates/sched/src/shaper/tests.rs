@@ -134,8 +134,8 @@ fn rate_can_be_set_changed_and_taken_off_while_running() {
     shaped.configure(&"rate=12mbit,burst=0".parse().unwrap()).unwrap();
     assert_eq!(departures(&mut *shaped, at(5), 3), [at(5), at(6), at(7)]);
     shaped.configure(&"rate=6mbit".parse().unwrap()).unwrap();
-    // The debt of the last packet is paid at the new rate, less what idle time saves up without a burst: just
-    // under a nanosecond.
+    // The debt of the last packet is paid at the new rate, less what idle time saves up without a
+    // burst: just under a nanosecond.
     let early = Duration::from_nanos(1);
     assert_eq!(departures(&mut *shaped, at(7), 2), [at(9) - early, at(11) - early]);
     shaped.configure(&"rate=off".parse().unwrap()).unwrap();

@@ -9,8 +9,8 @@ use core::str::FromStr;
 
 /// When a small segment may follow unacknowledged data.
 ///
-/// In text: `off`, `rfc896`, `minshall`, or `sunos` with the parameters of [`SunOs::PARAMS`], such as
-/// `sunos:test=segment,half=ge`.
+/// In text: `off`, `rfc896`, `minshall`, or `sunos` with the parameters of [`SunOs::PARAMS`], such
+/// as `sunos:test=segment,half=ge`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Nagle {
@@ -21,8 +21,9 @@ pub enum Nagle {
     /// Not while a small segment is unacknowledged (Minshall's variant, used by Linux).
     #[default]
     Minshall,
-    /// The sender of SunOS 4.1, to repeat measurements of the 1990s. It also decides how much to send into a
-    /// small window, and has no sender's silly window avoidance (RFC 9293, section 3.8.6.2.1).
+    /// The sender of SunOS 4.1, to repeat measurements of the 1990s. It also decides how much to
+    /// send into a small window, and has no sender's silly window avoidance (RFC 9293, section
+    /// 3.8.6.2.1).
     SunOs(SunOs),
 }
 

@@ -23,12 +23,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes the memory to write `bytes`, as far as there is some. Whoever writes asks for it first.
+    /// Takes the memory to write `bytes`, as far as there is some. Whoever writes asks for it
+    /// first.
     pub(crate) fn ask_for_memory(&mut self, budget: &mut Budget, bytes: usize) {
         self.ask_beyond(budget, self.snd.usage(), bytes);
     }
 
-    /// The same, to share the memory of a chunk of `bytes`: what is free in the send buffer does not count.
+    /// The same, to share the memory of a chunk of `bytes`: what is free in the send buffer does
+    /// not count.
     fn ask_to_share(&mut self, budget: &mut Budget, bytes: usize) {
         let Usage { capacity, .. } = self.snd.usage();
         self.ask_beyond(budget, Usage { used: capacity, capacity }, bytes);
@@ -99,8 +101,8 @@ impl Connection {
         Ok(written)
     }
 
-    /// True if a write would take something, or fail at once. Otherwise the application waits for the usual
-    /// space, as after a partial write.
+    /// True if a write would take something, or fail at once. Otherwise the application waits for
+    /// the usual space, as after a partial write.
     pub(crate) fn is_writable(&mut self) -> bool {
         if self.check_writable().is_err() {
             return true;
@@ -111,7 +113,8 @@ impl Connection {
         !self.snd.is_space_wanted()
     }
 
-    /// Bytes that a write would take, as far as there was memory for them when it was last asked for.
+    /// Bytes that a write would take, as far as there was memory for them when it was last asked
+    /// for.
     pub(crate) fn write_space(&self) -> usize {
         self.space_in(self.send_grant)
     }
@@ -132,8 +135,9 @@ impl Connection {
         self.snd.want_space(Wanted::bytes(bytes));
     }
 
-    /// Takes the pending notices for the application. Acknowledgments, departures, a larger window and new settings can
-    /// all make the space that it waits for, so this is asked here, once after each burst of events.
+    /// Takes the pending notices for the application. Acknowledgments, departures, a larger window
+    /// and new settings can all make the space that it waits for, so this is asked here, once after
+    /// each burst of events.
     #[inline]
     pub(crate) fn take_notices(&mut self) -> Notices {
         if self.snd.is_space_wanted() {
@@ -171,7 +175,8 @@ impl Connection {
         Ok(chunk)
     }
 
-    /// Nothing is there to be read. Fails if nothing will be, although the peer's stream has not ended, or not yet.
+    /// Nothing is there to be read. Fails if nothing will be, although the peer's stream has not
+    /// ended, or not yet.
     fn check_readable(&self) -> Result<(), StreamError> {
         if self.rcv.fin_received() {
             return Ok(());
@@ -195,8 +200,8 @@ impl Connection {
         self.rcv.consume(ctx, &self.config, n);
     }
 
-    /// True if the peer has closed its side and everything received was read. How the connection ends after
-    /// that does not matter: the stream was complete.
+    /// True if the peer has closed its side and everything received was read. How the connection
+    /// ends after that does not matter: the stream was complete.
     pub(crate) fn at_end(&self) -> bool {
         let complete = self.rcv.fin_received() || (self.state == State::Closed && self.error.is_none());
         self.rcv.readable() == 0 && complete

@@ -1,5 +1,5 @@
-//! Segment arrival (RFC 9293, section 3.10.7): what a segment does after the [checks](super::checks). TIME-WAIT has
-//! [rules of its own](super::time_wait).
+//! Segment arrival (RFC 9293, section 3.10.7): what a segment does after the
+//! [checks](super::checks). TIME-WAIT has [rules of its own](super::time_wait).
 
 use super::challenge::AckTrigger;
 use super::checks::Verdict;
@@ -24,13 +24,14 @@ pub(crate) enum Disposition {
     Handled,
     /// Answer with this RST.
     Reset(RstSpec),
-    /// A SYN for a connection in TIME-WAIT opens a new one (RFC 6191): forget this connection and handle the
-    /// SYN as in LISTEN, with an initial sequence number above `iss_floor`.
+    /// A SYN for a connection in TIME-WAIT opens a new one (RFC 6191): forget this connection and
+    /// handle the SYN as in LISTEN, with an initial sequence number above `iss_floor`.
     NewSyn {
         /// SND.NXT of the old connection.
         iss_floor: SeqNum,
     },
-    /// It is a SYN-ACK, and the first SYN had a fast open option: learn from its options what the server does with it.
+    /// It is a SYN-ACK, and the first SYN had a fast open option: learn from its options what the
+    /// server does with it.
     FastOpen {
         /// Nobody answered the SYN with the option.
         dropped: bool,
@@ -47,8 +48,8 @@ pub(crate) struct RstSpec {
 }
 
 impl RstSpec {
-    /// The RST that answers a segment without a connection (RFC 9293, section 3.10.7.1); `None` if the
-    /// segment is an RST.
+    /// The RST that answers a segment without a connection (RFC 9293, section 3.10.7.1); `None` if
+    /// the segment is an RST.
     pub(crate) fn answer_to(seg: &TcpSegment<'_>) -> Option<Self> {
         if seg.flags.contains(TcpFlags::RST) {
             None
@@ -132,8 +133,8 @@ impl Connection {
                 ctx.dropped(DropReason::BadAck);
                 self.send_challenge(ctx, challenge);
             }
-            // RFC 9293, section 3.10.7.4, tells nobody in CLOSING and LAST-ACK. But our FIN, and there perhaps data before it,
-            // is not acknowledged: Linux and FreeBSD tell.
+            // RFC 9293, section 3.10.7.4, tells nobody in CLOSING and LAST-ACK. But our FIN, and
+            // there perhaps data before it, is not acknowledged: Linux and FreeBSD tell.
             Verdict::Reset => self.die(ctx, Some(ConnError::Reset)),
         }
         Disposition::Handled

@@ -1,9 +1,10 @@
-//! ACKs that anyone who has a connection's addresses and ports can provoke, and their rate limits (RFC 5961,
-//! section 7).
+//! ACKs that anyone who has a connection's addresses and ports can provoke, and their rate limits
+//! (RFC 5961, section 7).
 //!
-//! Each kind has a limit of its own. Somebody who knows only addresses and ports can use up that of challenge ACKs (with SYNs),
-//! and that of segments outside the window. The peer's keep-alive and window probes must still be answered, or the
-//! connection would end: they are told apart by their numbers, SEG.SEQ = RCV.NXT - 1 and an acceptable SEG.ACK.
+//! Each kind has a limit of its own. Somebody who knows only addresses and ports can use up that of
+//! challenge ACKs (with SYNs), and that of segments outside the window. The peer's keep-alive and
+//! window probes must still be answered, or the connection would end: they are told apart by their
+//! numbers, SEG.SEQ = RCV.NXT - 1 and an acceptable SEG.ACK.
 
 use super::Connection;
 use crate::State;
@@ -62,14 +63,14 @@ impl Connection {
 
 /// True if a segment that is not acceptable may be answered at `now`.
 ///
-/// Two hosts that consider each other's ACKs unacceptable would answer each other forever, as fast as the path
-/// allows. So answers to segments that occupy no sequence space are limited.
+/// Two hosts that consider each other's ACKs unacceptable would answer each other forever, as fast
+/// as the path allows. So answers to segments that occupy no sequence space are limited.
 pub(crate) fn may_answer(limit: &mut ConnRateLimit, now: Instant, seg: &TcpSegment<'_>) -> bool {
     seg.seg_len() > 0 || limit.allow(now)
 }
 
-/// Counts an ACK suppressed by the limits. Linux counts by state where it has no whole socket, which is so of an `orphan` in
-/// FIN-WAIT-2 as well, and by cause elsewhere.
+/// Counts an ACK suppressed by the limits. Linux counts by state where it has no whole socket,
+/// which is so of an `orphan` in FIN-WAIT-2 as well, and by cause elsewhere.
 pub(crate) fn count_skipped_ack(counters: &mut Counters, state: State, orphan: bool, trigger: AckTrigger) {
     let counter = match (state, trigger) {
         (State::SynReceived, _) => &mut counters.tcp_ack_skipped_syn_recv,

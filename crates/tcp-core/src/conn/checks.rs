@@ -1,14 +1,15 @@
-//! The checks that a segment must pass in a synchronized state before it has any effect (RFC 9293, section
-//! 3.10.7.4), preceded by RFC 7323's PAWS and with RFC 5961's defences.
+//! The checks that a segment must pass in a synchronized state before it has any effect (RFC 9293,
+//! section 3.10.7.4), preceded by RFC 7323's PAWS and with RFC 5961's defences.
 //!
 //! ```text
 //!   RST ─► SYN ─► timestamp ─► sequence number ─► ACK ─► acceptable
 //! ```
 //!
-//! RST and SYN come first, since each has its own rule for the sequence number and ignores the timestamp.
+//! RST and SYN come first, since each has its own rule for the sequence number and ignores the
+//! timestamp.
 //!
-//! [`Expected::judge`] takes `&self`: an attacker who guesses only some of a connection's numbers cannot
-//! change it. [`arrival`](super::arrival) acts on the verdict.
+//! [`Expected::judge`] takes `&self`: an attacker who guesses only some of a connection's numbers
+//! cannot change it. [`arrival`](super::arrival) acts on the verdict.
 
 use super::Connection;
 use super::timestamps::TimestampClock;
@@ -20,14 +21,16 @@ use crate::wire::{TcpFlags, TcpSegment};
 /// The result of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// No timestamp, although both sides agreed to send one with every segment, and the settings insist on it: silently
-    /// dropped (RFC 7323, section 3.2).
+    /// No timestamp, although both sides agreed to send one with every segment, and the settings
+    /// insist on it: silently dropped (RFC 7323, section 3.2).
     Unstamped,
-    /// An older timestamp than a previous one (RFC 7323, section 5.3, R1): dropped, and answered with an ACK.
+    /// An older timestamp than a previous one (RFC 7323, section 5.3, R1): dropped, and answered
+    /// with an ACK.
     Old,
     /// Outside the receive window: dropped, and answered with an ACK.
     OutOfWindow,
-    /// At the edge of a closed receive window: the data is dropped and answered, the ACK is processed.
+    /// At the edge of a closed receive window: the data is dropped and answered, the ACK is
+    /// processed.
     AckOnly,
     /// An RST outside the window: silently dropped.
     StrayReset,
@@ -45,7 +48,8 @@ pub(super) enum Verdict {
     Acceptable,
 }
 
-/// What a connection in a synchronized state expects of a segment: all that the checks need to know of it.
+/// What a connection in a synchronized state expects of a segment: all that the checks need to know
+/// of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     /// RCV.NXT.
@@ -58,7 +62,8 @@ pub(crate) struct Expected {
     pub(super) oldest_ack: SeqNum,
     /// The timestamp clock, if both sides agreed on timestamps.
     pub(super) ts: Option<TimestampClock>,
-    /// Then, segments without one are not taken ([`ConnConfig::require_timestamps`](crate::ConnConfig::require_timestamps)).
+    /// Then, segments without one are not taken
+    /// ([`ConnConfig::require_timestamps`](crate::ConnConfig::require_timestamps)).
     pub(super) insists: bool,
 }
 
@@ -68,8 +73,8 @@ impl Expected {
         let flags = seg.flags;
         let acceptable = |len| rcv::acceptable(self.rcv_nxt, self.window, seg.seq, len);
 
-        // RST (RFC 5961, section 3.2). Its timestamp (RFC 7323, section 5.2) and content (RFC 9293, section
-        // 3.5.2) are ignored.
+        // RST (RFC 5961, section 3.2). Its timestamp (RFC 7323, section 5.2) and content (RFC 9293,
+        // section 3.5.2) are ignored.
         if flags.contains(TcpFlags::RST) {
             return match seg.seq {
                 seq if seq == self.rcv_nxt => Verdict::Reset,
@@ -86,15 +91,16 @@ impl Expected {
                 Some(stamp) if ts.rejects(now, stamp.val) => return Verdict::Old,
                 Some(_) => {}
                 None if self.insists => return Verdict::Unstamped,
-                // RFC 7323, section 3.2, would drop it, too. Middleboxes that remove options from segments after the
-                // handshake, and hosts that keep them out of their probes, would then never get through.
+                // RFC 7323, section 3.2, would drop it, too. Middleboxes that remove options from
+                // segments after the handshake, and hosts that keep them out of their probes, would
+                // then never get through.
                 None => {}
             }
         }
         let acknowledges = flags.contains(TcpFlags::ACK) && self.accepts_ack(seg.ack);
         if !acceptable(seg.seg_len()) {
-            // Section 3.10.7.4: "special allowance should be made to accept valid ACKs" while the window is
-            // closed. A peer's segments start at its edge then (Linux checks the same).
+            // Section 3.10.7.4: "special allowance should be made to accept valid ACKs" while the
+            // window is closed. A peer's segments start at its edge then (Linux checks the same).
             let at_edge = self.window == 0 && seg.seq == self.rcv_nxt;
             return if at_edge && acknowledges { Verdict::AckOnly } else { Verdict::OutOfWindow };
         }

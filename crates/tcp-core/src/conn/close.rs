@@ -33,7 +33,8 @@ impl Connection {
         self.snd.discard(ctx.now);
     }
 
-    /// Both sides have closed, and this side must wait for old duplicates to expire (RFC 9293, section 3.6).
+    /// Both sides have closed, and this side must wait for old duplicates to expire (RFC 9293,
+    /// section 3.6).
     pub(super) fn enter_time_wait(&mut self, ctx: &mut Ctx<'_>) {
         if self.config.time_wait > SHORT_TIME_WAIT {
             ctx.counters.tcp_tw += 1;
@@ -66,8 +67,8 @@ impl Connection {
         }
         self.shut = true;
         match self.state {
-            // Section 3.10.4: before the handshake a CLOSE deletes the connection. Data already written must
-            // still be sent, so if there is some the FIN waits for the handshake.
+            // Section 3.10.4: before the handshake a CLOSE deletes the connection. Data already
+            // written must still be sent, so if there is some the FIN waits for the handshake.
             State::SynSent if self.snd.is_empty() => self.die(ctx, None),
             // The state follows when the handshake is complete.
             State::SynReceived if self.is_early() => self.snd.queue_fin(),
@@ -87,10 +88,10 @@ impl Connection {
             State::SynSent => self.die(ctx, Some(error)),
             // Nothing is lost: both sides have closed.
             State::TimeWait => self.die(ctx, None),
-            // The section sends nothing from CLOSING and LAST-ACK either, as if all data had been sent before
-            // them. But these states begin when the application closes, with whatever is unsent: without an
-            // RST a peer that waits for the rest, or for the FIN, would wait forever (Linux also resets if
-            // data is unsent).
+            // The section sends nothing from CLOSING and LAST-ACK either, as if all data had been
+            // sent before them. But these states begin when the application closes, with whatever
+            // is unsent: without an RST a peer that waits for the rest, or for the FIN, would wait
+            // forever (Linux also resets if data is unsent).
             State::SynReceived
             | State::Established
             | State::FinWait1
@@ -104,7 +105,8 @@ impl Connection {
         }
     }
 
-    /// The endpoint needs the connection's memory: RST, and whatever is not sent or not read is lost.
+    /// The endpoint needs the connection's memory: RST, and whatever is not sent or not read is
+    /// lost.
     pub(crate) fn evict(&mut self, ctx: &mut Ctx<'_>) {
         ctx.counters.tcp_abort_on_memory += 1;
         ctx.counters.tcp_memory_evictions += 1;

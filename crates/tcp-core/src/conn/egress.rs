@@ -54,8 +54,8 @@ pub(crate) fn blank_header(
 
 impl Connection {
     /// What to send next; `None` if nothing may be sent. If the egress scheduler has deferred data,
-    /// everything but that. No super-packet exceeds `max_super_packet`, but new data may be a run of up to
-    /// `run` packets, to be split before it is sent.
+    /// everything but that. No super-packet exceeds `max_super_packet`, but new data may be a run
+    /// of up to `run` packets, to be split before it is sent.
     pub(crate) fn next(
         &mut self,
         now: Instant,
@@ -84,7 +84,8 @@ impl Connection {
             return Some(self.pure_ack(SendReason::ChallengeAck));
         }
         let ack = self.ack_due();
-        // Out-of-order data is reported at once and in full: payload would leave no room for SACK blocks.
+        // Out-of-order data is reported at once and in full: payload would leave no room for SACK
+        // blocks.
         if let Some(reason) = ack
             && self.rcv.has_out_of_order()
         {
@@ -149,8 +150,8 @@ impl Connection {
             && self.rcv.ack_may_wait()
     }
 
-    /// True if `plan` is new data that does not fill a packet, more of which may come from the application, while
-    /// something is outstanding. `max_super_packet` as for [`next`](Self::next).
+    /// True if `plan` is new data that does not fill a packet, more of which may come from the
+    /// application, while something is outstanding. `max_super_packet` as for [`next`](Self::next).
     pub(crate) fn may_cork(&self, host: &EndpointConfig, max_super_packet: u32, plan: &Plan) -> bool {
         let smss = self.snd.smss();
         let full = self.send_limits(host, max_super_packet, 1).max_payload / smss * smss;
@@ -171,8 +172,8 @@ impl Connection {
         let smss = self.snd.smss();
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
         let max_payload = max_super_packet.saturating_sub(headers).max(smss);
-        // A run is built as one packet, whose header has no room for SACK blocks: a small segment at its end
-        // would be the only one to carry them.
+        // A run is built as one packet, whose header has no room for SACK blocks: a small segment
+        // at its end would be the only one to carry them.
         let run = if self.rcv.has_sack() && self.rcv.has_out_of_order() { 1 } else { run };
         let max_run = smss.saturating_mul(run).min(u32::from(u16::MAX) - headers).max(max_payload);
         SendLimits { max_payload, max_run, departure_tick: host.departure_tick }
@@ -213,7 +214,8 @@ impl Connection {
         if plan.is_stream() {
             return self.snd.claim(id.serial);
         }
-        // CLOSED owes nothing but an RST, which leaves when what was queued before it is out of its way.
+        // CLOSED owes nothing but an RST, which leaves when what was queued before it is out of its
+        // way.
         let may_leave = self.state != State::Closed || reason == SendReason::Rst;
         if descriptor.class == SegmentClass::PureAck && reason != SendReason::ChallengeAck {
             self.acks_queued = self.acks_queued.saturating_sub(1);
@@ -244,7 +246,8 @@ impl Connection {
         self.snd.take_voided()
     }
 
-    /// Sees to it that two slices contain the payload of `plan`. Call it before [`payload`](Self::payload).
+    /// Sees to it that two slices contain the payload of `plan`. Call it before
+    /// [`payload`](Self::payload).
     #[inline]
     pub(crate) fn gather(&mut self, plan: &Plan) {
         if plan.len > 0 {
@@ -257,7 +260,8 @@ impl Connection {
         if plan.len == 0 { [&[], &[]] } else { self.snd.payload(plan.seq, plan.len) }
     }
 
-    /// IP bytes of `plan`, to price it before it is built; for a super-packet, those of all wire segments.
+    /// IP bytes of `plan`, to price it before it is built; for a super-packet, those of all wire
+    /// segments.
     pub(crate) fn ip_len(&self, plan: &Plan) -> u32 {
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
         headers.saturating_mul(plan.segments()).saturating_add(plan.len)
@@ -281,7 +285,8 @@ impl Connection {
         Ok(Built { emitted, ack, flags: header.flags, ack_number: header.ack })
     }
 
-    /// The headers of `plan` as fields, if they can remain so: in the standard layout, and no SYN's.
+    /// The headers of `plan` as fields, if they can remain so: in the standard layout, and no
+    /// SYN's.
     pub(crate) fn build_fields(
         &self,
         now: Instant,
@@ -315,8 +320,8 @@ impl Connection {
             header.flags = TcpFlags::ACK;
             if self.snd.may_fragment() {
                 header.may_fragment = true;
-                // RFC 6864, section 4.3: unique within the lifetime of fragments. Counted by connection, from a place that
-                // nobody can guess.
+                // RFC 6864, section 4.3: unique within the lifetime of fragments. Counted by
+                // connection, from a place that nobody can guess.
                 header.identification = (self.segs_out as u16).wrapping_add(self.ts.offset() as u16);
             }
             let numbers = self.rcv.ack_numbers(&self.config, self.sack_room(host, plan));
@@ -335,7 +340,8 @@ impl Connection {
                 if numbers.ece {
                     header.flags = header.flags.union(TcpFlags::ECE);
                 }
-                // RFC 3168, sections 6.1.4 to 6.1.6: no pure ACK, retransmission or probe is ECN-capable.
+                // RFC 3168, sections 6.1.4 to 6.1.6: no pure ACK, retransmission or probe is
+                // ECN-capable.
                 if let Some(ecn) = self.snd.ecn()
                     && plan.class == SegmentClass::Data
                     && plan.len > 0
@@ -359,7 +365,8 @@ impl Connection {
         (header, ack)
     }
 
-    /// Headers before ESTABLISHED: SYN, SYN-ACK, RST, challenge ACK. Returns the receiving half's part, if it is at work.
+    /// Headers before ESTABLISHED: SYN, SYN-ACK, RST, challenge ACK. Returns the receiving half's
+    /// part, if it is at work.
     #[cold]
     fn syn_header(
         &self,
@@ -417,7 +424,8 @@ impl Connection {
             && built.ack.as_ref().is_some_and(|numbers| self.rcv.is_plain(numbers))
     }
 
-    /// The ACK policy and the rule that asked for `plan`; `None` unless it is an ACK that the receiver owes.
+    /// The ACK policy and the rule that asked for `plan`; `None` unless it is an ACK that the
+    /// receiver owes.
     pub(crate) fn ack_rule(&self, now: Instant, plan: &Plan) -> Option<(&'static str, &'static str)> {
         matches!(plan.reason, SendReason::AckByPolicy | SendReason::AckByTimer | SendReason::AckByObligation)
             .then(|| self.rcv.ack_rule(now, &self.config, plan.reason))

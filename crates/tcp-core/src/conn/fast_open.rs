@@ -8,14 +8,16 @@
 //!      ACK                 ───────────────────────────►       ESTABLISHED
 //! ```
 //!
-//! **The client's** SYN carries what was written before it leaves. Whatever of that the SYN-ACK does not acknowledge is
-//! sent once the connection is established. If the timer expires the SYN goes out again without option and data: a
-//! middlebox may have dropped it for them (section 4.2.1).
+//! **The client's** SYN carries what was written before it leaves. Whatever of that the SYN-ACK
+//! does not acknowledge is sent once the connection is established. If the timer expires the SYN
+//! goes out again without option and data: a middlebox may have dropped it for them (section
+//! 4.2.1).
 //!
-//! **The server's** connection is in SYN-RECEIVED, with sender and receiver at work: it is *early* until an ACK of the
-//! SYN-ACK shows that the client's address is not forged. Meanwhile only the SYN-ACK is retransmitted, as in Linux: the
-//! peer has no use for data before it. Its ECN setup is declined, because what the SYN-ACK that arrives will say of it is
-//! not known when the first data leaves.
+//! **The server's** connection is in SYN-RECEIVED, with sender and receiver at work: it is *early*
+//! until an ACK of the SYN-ACK shows that the client's address is not forged. Meanwhile only the
+//! SYN-ACK is retransmitted, as in Linux: the peer has no use for data before it. Its ECN setup is
+//! declined, because what the SYN-ACK that arrives will say of it is not known when the first data
+//! leaves.
 
 use super::syns::{Syns, default_mss};
 use super::{Connection, Notices, header_len};
@@ -72,14 +74,15 @@ impl FastOpen {
         self.option.is_some() || self.bare
     }
 
-    /// How our SYN, the only one, asked for a cookie, if it did: in the experimental option, or not.
+    /// How our SYN, the only one, asked for a cookie, if it did: in the experimental option, or
+    /// not.
     pub(super) fn asked(&self, syns: &Syns) -> Option<bool> {
         let request = self.option.filter(|option| option.is_request() && syns.transmissions == 1);
         request.map(|option| option.is_experimental())
     }
 
-    /// True if `syn_ack` does not answer the SYN that had the option, or data; `None` if none had. A SYN-ACK with a cookie, or
-    /// of data, does.
+    /// True if `syn_ack` does not answer the SYN that had the option, or data; `None` if none had.
+    /// A SYN-ACK with a cookie, or of data, does.
     pub(super) fn was_dropped(&self, syns: &Syns, syn_ack: &TcpSegment<'_>) -> Option<bool> {
         if !self.is_tried() {
             return None;
@@ -95,8 +98,8 @@ impl Connection {
         self.config.fast_open.connects()
     }
 
-    /// An active open requests a cookie, or uses the one that it got from a server with this MSS. Called before the SYN
-    /// leaves.
+    /// An active open requests a cookie, or uses the one that it got from a server with this MSS.
+    /// Called before the SYN leaves.
     pub(crate) fn try_fast_open(&mut self, cookie: FastOpenCookie, mss: u16) {
         if let Some(handshake) = self.handshake.as_deref_mut() {
             let mss = if cookie.is_request() { 0 } else { mss };
@@ -104,7 +107,8 @@ impl Connection {
         }
     }
 
-    /// An active open sends data with its SYN although it has no cookie, to a peer with this MSS; 0: it is not known.
+    /// An active open sends data with its SYN although it has no cookie, to a peer with this MSS;
+    /// 0: it is not known.
     pub(crate) fn send_without_cookie(&mut self, mss: u16) {
         let mss = if mss == 0 { default_mss(&self.tuple.remote_ip()) } else { mss };
         if let Some(handshake) = self.handshake.as_deref_mut() {
@@ -112,7 +116,8 @@ impl Connection {
         }
     }
 
-    /// True, once, if it has ended because nobody answered its SYNs, of which the first had a fast open option.
+    /// True, once, if it has ended because nobody answered its SYNs, of which the first had a fast
+    /// open option.
     pub(crate) fn take_unanswered_fast_open(&mut self) -> bool {
         self.state == State::Closed
             && self.handshake.take_if(|handshake| handshake.fast_open.is_tried()).is_some()
@@ -143,7 +148,8 @@ impl Connection {
             .is_some_and(|handshake| handshake.fast_open.early && handshake.syns.transmissions > 0)
     }
 
-    /// A passive open by a SYN with a valid cookie: takes its data. The SYN-ACK brings `cookie`, if there is one.
+    /// A passive open by a SYN with a valid cookie: takes its data. The SYN-ACK brings `cookie`, if
+    /// there is one.
     pub(crate) fn open_early(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -165,7 +171,8 @@ impl Connection {
         }
     }
 
-    /// The peer has acknowledged the SYN-ACK of an early connection, `rtt` after it was sent if that was only once.
+    /// The peer has acknowledged the SYN-ACK of an early connection, `rtt` after it was sent if
+    /// that was only once.
     pub(super) fn confirm_early(&mut self, ctx: &Ctx<'_>, rtt: Option<Duration>) {
         self.snd.on_early_handshake(ctx, &self.config, rtt);
         self.rcv.on_early_handshake(rtt);

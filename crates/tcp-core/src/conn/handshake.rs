@@ -1,5 +1,5 @@
-//! The handshake of a connection: retransmission of its SYN, and becoming ESTABLISHED. What the SYNs say is in
-//! [`syns`](super::syns).
+//! The handshake of a connection: retransmission of its SYN, and becoming ESTABLISHED. What the
+//! SYNs say is in [`syns`](super::syns).
 
 use super::fast_open::FastOpen;
 use super::syns::{MAX_WSCALE, MIN_MSS, OwnSyn, Syns, default_mss, wscale_for};
@@ -15,8 +15,8 @@ use crate::snd::ecn::EcnAgreement;
 use crate::time::{Duration, Instant};
 use crate::wire::{MIN_MTU_V6, TcpFlags, TcpSegment};
 
-/// How soon the SYN is repeated after an answer to something else: time for our RST to arrive (Linux, `TCP_TIMEOUT_MIN`: two
-/// ticks of its clock).
+/// How soon the SYN is repeated after an answer to something else: time for our RST to arrive
+/// (Linux, `TCP_TIMEOUT_MIN`: two ticks of its clock).
 const AFTER_OLD_ANSWER: Duration = Duration::from_millis(10);
 
 /// Whether a SYN is repeated before its timer expires.
@@ -83,9 +83,10 @@ impl Handshake {
         }
     }
 
-    /// The peer has an old connection of the same addresses and ports, and answers our SYN with what it expects there (RFC
-    /// 5961, section 4). Our RST ends it, and the SYN can be repeated at once instead of when its timer expires. Once only,
-    /// and not after a timeout, so that nobody can make us send many (Linux, `tcp_rcv_synsent_state_process`).
+    /// The peer has an old connection of the same addresses and ports, and answers our SYN with
+    /// what it expects there (RFC 5961, section 4). Our RST ends it, and the SYN can be repeated at
+    /// once instead of when its timer expires. Once only, and not after a timeout, so that nobody
+    /// can make us send many (Linux, `tcp_rcv_synsent_state_process`).
     pub(super) fn hurry(&mut self, now: Instant) {
         if self.syns.transmissions == 1 && self.hurry == Hurry::Never && self.deadline != Instant::FAR_FUTURE
         {
@@ -110,15 +111,15 @@ impl Handshake {
         self.due = false;
     }
 
-    /// True if one of our SYNs was, or may have been, sent `age` ago, to the millisecond of the timestamp
-    /// clock.
+    /// True if one of our SYNs was, or may have been, sent `age` ago, to the millisecond of the
+    /// timestamp clock.
     pub(super) fn sent_a_syn_so_long_ago(&self, now: Instant, age: Duration) -> bool {
         self.first_sent.is_some_and(|sent| age <= now.since(sent) + Duration::from_millis(1))
     }
 
-    /// True if the SYN sent `age` ago, to the millisecond of the timestamp clock, left before the timer could have
-    /// repeated it. If the peer has received that one, nothing was lost (RFC 3522; Linux undoes the reduction of the
-    /// initial window then).
+    /// True if the SYN sent `age` ago, to the millisecond of the timestamp clock, left before the
+    /// timer could have repeated it. If the peer has received that one, nothing was lost (RFC 3522;
+    /// Linux undoes the reduction of the initial window then).
     fn first_syn_was_so_long_ago(&self, now: Instant, age: Duration, config: &ConnConfig) -> bool {
         let sent = now.as_millis().saturating_sub(age.as_millis());
         self.first_sent.is_some_and(|first| sent < (first + config.initial_rto).as_millis())
@@ -246,15 +247,15 @@ impl Connection {
         if self.ts.enabled() { 12 } else { 0 }
     }
 
-    /// The sender's segment size: the smaller of what the peer accepts and what the MTU allows, less the
-    /// options on every segment (RFC 6691, section 3).
+    /// The sender's segment size: the smaller of what the peer accepts and what the MTU allows,
+    /// less the options on every segment (RFC 6691, section 3).
     pub(super) fn full_smss(&self, host: &EndpointConfig) -> u32 {
         let peer = self.peer_mss.max(self.config.min_snd_mss).max(MIN_MSS);
         u32::from(peer.min(self.announced_mss(host))).saturating_sub(self.option_len()).max(1)
     }
 
-    /// Payload bytes that every path carries: IPv6 has no smaller packets (RFC 8200, section 5; RFC 4821, section
-    /// 7.7), IPv4 has.
+    /// Payload bytes that every path carries: IPv6 has no smaller packets (RFC 8200, section 5; RFC
+    /// 4821, section 7.7), IPv4 has.
     fn least_smss(&self) -> u16 {
         match self.tuple.remote().ip() {
             core::net::IpAddr::V4(_) => 1,
@@ -288,8 +289,8 @@ impl Connection {
         }
         handshake.syns.expiries += 1;
         handshake.due = true;
-        // The deadline is set again when the retransmission is sent; a full device must not make the timer
-        // fire again.
+        // The deadline is set again when the retransmission is sent; a full device must not make
+        // the timer fire again.
         handshake.deadline = Instant::FAR_FUTURE;
     }
 

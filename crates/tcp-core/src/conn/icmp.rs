@@ -7,8 +7,9 @@ use crate::error::ConnError;
 use crate::seq::SeqNum;
 use crate::wire::{MIN_MTU, MIN_MTU_V6};
 
-/// IPv4 path MTU below which segments do not shrink, as in Linux (`net.ipv4.route.min_pmtu`): a forged message must not
-/// shrink them to almost nothing (RFC 5927, section 7.1). Routers fragment what their links do not carry then.
+/// IPv4 path MTU below which segments do not shrink, as in Linux (`net.ipv4.route.min_pmtu`): a
+/// forged message must not shrink them to almost nothing (RFC 5927, section 7.1). Routers fragment
+/// what their links do not carry then.
 const MIN_PMTU_V4: u32 = 552;
 
 /// An ICMP error about a segment of a connection.
@@ -41,8 +42,8 @@ impl Connection {
         }
     }
 
-    /// RFC 5461: before the connection is established the error ends the attempt; afterwards it is only
-    /// remembered, and reported if the connection times out.
+    /// RFC 5461: before the connection is established the error ends the attempt; afterwards it is
+    /// only remembered, and reported if the connection times out.
     fn soft(&mut self, ctx: &mut Ctx<'_>, error: ConnError) {
         if self.state == State::SynSent {
             ctx.counters.tcp_attempt_fails += 1;
@@ -60,8 +61,8 @@ impl Connection {
             0 if remote.is_ipv4() => plateau_below(self.snd.smss() + headers),
             _ => mtu,
         };
-        // RFC 1191, section 3, and RFC 8201, section 4: every link carries at least this much. A SYN is never
-        // larger.
+        // RFC 1191, section 3, and RFC 8201, section 4: every link carries at least this much. A
+        // SYN is never larger.
         let least = if remote.is_ipv4() { MIN_MTU } else { MIN_MTU_V6 };
         if mtu < least || self.handshake.is_some() {
             ctx.counters.tcp_mtu_refused += 1;

@@ -186,8 +186,8 @@ impl Connection {
         conn
     }
 
-    /// A passive open, from what its handshake has said so far: SYN-RECEIVED, with the SYN-ACK to be transmitted
-    /// unless it has been.
+    /// A passive open, from what its handshake has said so far: SYN-RECEIVED, with the SYN-ACK to
+    /// be transmitted unless it has been.
     pub(crate) fn accept(
         ctx: &mut Ctx<'_>,
         tuple: FourTuple,
@@ -265,8 +265,8 @@ impl Connection {
         self.error
     }
 
-    /// True in CLOSED with nothing left to send: the connection can be forgotten once the application has
-    /// released it.
+    /// True in CLOSED with nothing left to send: the connection can be forgotten once the
+    /// application has released it.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self.state, State::Closed) && !self.rst_due
     }
@@ -282,8 +282,8 @@ impl Connection {
         size_of::<Self>() + handshake + self.snd.memory() + self.rcv.memory()
     }
 
-    /// Charges the budget with what the connection holds, and with `entries` bytes that the endpoint holds for it,
-    /// instead of what it was charged with before.
+    /// Charges the budget with what the connection holds, and with `entries` bytes that the
+    /// endpoint holds for it, instead of what it was charged with before.
     pub(crate) fn charge(&mut self, budget: &mut Budget, entries: usize) {
         let held = u32::try_from(entries + self.memory()).unwrap_or(u32::MAX);
         budget.charge(core::mem::replace(&mut self.charged, held), held);
@@ -300,7 +300,8 @@ impl Connection {
         self.charged
     }
 
-    /// Since when nothing has moved: what was written is not acknowledged, or else, nothing has arrived.
+    /// Since when nothing has moved: what was written is not acknowledged, or else, nothing has
+    /// arrived.
     pub(crate) fn idle_since(&self) -> Instant {
         self.snd.stalled_since().unwrap_or(self.last_arrival)
     }

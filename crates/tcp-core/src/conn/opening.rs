@@ -51,8 +51,8 @@ impl Syns {
         let flags = seg.flags;
         let acknowledges = seg.ack.within(self.iss + 1, snd_nxt + 1) && self.transmissions > 0;
 
-        // The peer's SYN-ACK of a simultaneous open, or its repeated SYN: both start at IRS, which is below
-        // the window. The first is processed as an ACK, the second is answered again.
+        // The peer's SYN-ACK of a simultaneous open, or its repeated SYN: both start at IRS, which
+        // is below the window. The first is processed as an ACK, the second is answered again.
         if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::RST) && seg.seq == self.irs {
             if !flags.contains(TcpFlags::ACK) {
                 return Opening::SynAgain;
@@ -132,8 +132,9 @@ impl Connection {
             self.simultaneous_open(ctx, seg);
             return Disposition::Handled;
         }
-        // RFC 7323, section 3.2: TSecr echoes the TSval of our SYN. A value that none of our SYNs carried
-        // belongs to another connection. Zero is accepted: some hosts echo nothing in a SYN-ACK.
+        // RFC 7323, section 3.2: TSecr echoes the TSval of our SYN. A value that none of our SYNs
+        // carried belongs to another connection. Zero is accepted: some hosts echo nothing in a
+        // SYN-ACK.
         if self.config.timestamps
             && let Some(ts) = seg.options.timestamps
             && ts.ecr != 0

@@ -20,17 +20,17 @@ pub(crate) enum PathNews {
 }
 
 impl Connection {
-    /// Earlier connections to the same host found that its path carries `mtu` bytes, which is believed until `until`.
-    /// Called before the handshake is complete.
+    /// Earlier connections to the same host found that its path carries `mtu` bytes, which is
+    /// believed until `until`. Called before the handshake is complete.
     pub(crate) fn expect_path(&mut self, mtu: u16, until: Instant) {
         if let Some(handshake) = self.handshake.as_deref_mut() {
             handshake.path = Some((mtu, until));
         }
     }
 
-    /// The device's MTU is that of `host` from now on. What is sent follows (RFC 9293, section 3.7.1: MMS_S); what the peer
-    /// sends does not, because it was told an MSS in the handshake. Before there is a sender there is nothing to do: SYNs are
-    /// written when they leave.
+    /// The device's MTU is that of `host` from now on. What is sent follows (RFC 9293, section
+    /// 3.7.1: MMS_S); what the peer sends does not, because it was told an MSS in the handshake.
+    /// Before there is a sender there is nothing to do: SYNs are written when they leave.
     pub(crate) fn follow_mtu(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig) {
         if self.is_early() || (self.handshake.is_none() && self.state.is_synchronized()) {
             self.snd.set_full_size(ctx, &self.config, self.full_smss(host));

@@ -1,8 +1,9 @@
-//! Header prediction (RFC 1323, appendix; Van Jacobson): the segment that a bulk receiver expects next.
+//! Header prediction (RFC 1323, appendix; Van Jacobson): the segment that a bulk receiver expects
+//! next.
 //!
-//! Nearly every segment of a bulk transfer brings the next data in order and nothing new for the sender. Each
-//! of the [checks](super::checks) would accept such a segment; here they are combined into one test, followed
-//! by what [`arrival`](super::arrival) would have done.
+//! Nearly every segment of a bulk transfer brings the next data in order and nothing new for the
+//! sender. Each of the [checks](super::checks) would accept such a segment; here they are combined
+//! into one test, followed by what [`arrival`](super::arrival) would have done.
 
 use super::{Connection, Notices};
 use crate::State;
@@ -41,9 +42,9 @@ impl Connection {
         self.rcv.has_memory(ctx, bytes)
     }
 
-    /// Processes a run whose first segment, `seg`, is [predicted](Self::predicts_run). It fits the window, there is [memory](Self::has_memory)
-    /// for it, and nobody traces. The result is that of each segment alone: all tell the same but for their data, and no
-    /// ACK is sent in between.
+    /// Processes a run whose first segment, `seg`, is [predicted](Self::predicts_run). It fits the
+    /// window, there is [memory](Self::has_memory) for it, and nobody traces. The result is that of
+    /// each segment alone: all tell the same but for their data, and no ACK is sent in between.
     pub(crate) fn take_run(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, seg: &TcpSegment<'_>, run: &Run<'_>) {
         debug_assert!(ctx.tracer.is_none(), "a tracer sees each segment");
         self.segs_in += u64::from(run.segments());
@@ -56,8 +57,8 @@ impl Connection {
         }
     }
 
-    /// Processes a segment if it is the predicted one. Returns false, with nothing done, if it needs full
-    /// processing.
+    /// Processes a segment if it is the predicted one. Returns false, with nothing done, if it
+    /// needs full processing.
     #[inline]
     pub(super) fn take_predicted(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, seg: &TcpSegment<'_>) -> bool {
         if !self.predicts(ctx.now, seg) {

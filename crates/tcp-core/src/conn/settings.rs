@@ -43,8 +43,8 @@ impl Connection {
         }
     }
 
-    /// `SO_KEEPALIVE` and its times. Idle time counts from the last arrival, even if that was before this
-    /// call.
+    /// `SO_KEEPALIVE` and its times. Idle time counts from the last arrival, even if that was
+    /// before this call.
     pub(crate) fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>) {
         if keep_alive == self.config.keep_alive {
             return;
@@ -115,9 +115,9 @@ impl Connection {
         }
     }
 
-    /// Sets the limit of the receive buffer. The window follows at once, except that its edge does not move
-    /// back (RFC 9293, section 3.8.6: SHLD-14). Received data stays, and data up to the promised edge is
-    /// accepted.
+    /// Sets the limit of the receive buffer. The window follows at once, except that its edge does
+    /// not move back (RFC 9293, section 3.8.6: SHLD-14). Received data stays, and data up to the
+    /// promised edge is accepted.
     pub(crate) fn set_recv_buffer(&mut self, bytes: u32) {
         let mut bytes = sensible(bytes);
         if self.handshake.is_some() {

@@ -1,7 +1,7 @@
 //! What the two SYNs of a handshake say: offers, numbers, and what both sides agree on.
 //!
-//! [`Syns`] is the part of a handshake that a half-open connection in the endpoint's SYN cache and a whole connection
-//! have in common.
+//! [`Syns`] is the part of a handshake that a half-open connection in the endpoint's SYN cache and
+//! a whole connection have in common.
 
 use super::header_len;
 use super::timestamps::TimestampClock;
@@ -17,8 +17,8 @@ use core::num::NonZeroU16;
 
 /// Largest window shift (RFC 7323, section 2.3).
 pub(super) const MAX_WSCALE: u8 = 14;
-/// Smallest segment size accepted from a peer or the configuration, if the MTU permits it: smaller ones would
-/// only multiply headers.
+/// Smallest segment size accepted from a peer or the configuration, if the MTU permits it: smaller
+/// ones would only multiply headers.
 pub(super) const MIN_MSS: u16 = 48;
 
 /// The offer in a peer's SYN, in eight bytes.
@@ -73,7 +73,8 @@ impl Offer {
         Self::new(self.mss(), None, false, None, false)
     }
 
-    /// The same, and the SYN-ACK is to bring the peer a fast open cookie, in the experimental option if the SYN had that.
+    /// The same, and the SYN-ACK is to bring the peer a fast open cookie, in the experimental
+    /// option if the SYN had that.
     pub(crate) const fn with_cookie(self, experimental: bool) -> Self {
         let flags = if experimental { Self::COOKIE | Self::EXPERIMENTAL } else { Self::COOKIE };
         Self { flags: self.flags | flags, ..self }
@@ -124,8 +125,8 @@ impl Offer {
     }
 }
 
-/// RFC 3168, section 6.1.1: an ECN-setup SYN has ECE and CWR, an ECN-setup SYN-ACK only ECE. (Some hosts
-/// reflect unknown bits of the SYN.)
+/// RFC 3168, section 6.1.1: an ECN-setup SYN has ECE and CWR, an ECN-setup SYN-ACK only ECE. (Some
+/// hosts reflect unknown bits of the SYN.)
 fn is_ecn_setup(flags: TcpFlags) -> bool {
     let ece = flags.contains(TcpFlags::ECE);
     ece && flags.contains(TcpFlags::CWR) != flags.contains(TcpFlags::ACK)
@@ -188,10 +189,11 @@ impl Syns {
         self.peer = Offer::of(syn);
     }
 
-    /// The peer repeated its SYN. It may have given up on ECN (RFC 3168, section 6.1.1.1), or on its other options, in case
-    /// they are the reason why nobody answers; then it does not use them any more, whichever SYN is answered (BSD,
-    /// `tcp_rexmit_drop_options`). Its timestamp is echoed (RFC 7323, section 4.3), so that the peer can tell a SYN-ACK that
-    /// was late from one that answers again.
+    /// The peer repeated its SYN. It may have given up on ECN (RFC 3168, section 6.1.1.1), or on
+    /// its other options, in case they are the reason why nobody answers; then it does not use them
+    /// any more, whichever SYN is answered (BSD, `tcp_rexmit_drop_options`). Its timestamp is
+    /// echoed (RFC 7323, section 4.3), so that the peer can tell a SYN-ACK that was late from one
+    /// that answers again.
     pub(crate) fn hear_again(&mut self, syn: &TcpSegment<'_>) {
         self.peer = self.peer.only_with(Offer::of(syn));
         if let Some(ts) = syn.options.timestamps
@@ -214,8 +216,8 @@ impl Syns {
         self.transmissions > 0 && seq == self.iss
     }
 
-    /// What both sides agreed on. RFC 3168, section 6.1.1: a host that declined once does not set ECT, but
-    /// still echoes marks, since the peer may only have received its acceptance.
+    /// What both sides agreed on. RFC 3168, section 6.1.1: a host that declined once does not set
+    /// ECT, but still echoes marks, since the peer may only have received its acceptance.
     pub(super) fn ecn(&self, mode: Ecn) -> Option<EcnAgreement> {
         let agreed = mode != Ecn::Off && self.ecn_offered && self.peer.ecn();
         agreed.then_some(EcnAgreement { mode, capable: !self.ecn_withdrawn })
@@ -258,8 +260,9 @@ impl<'a> OwnSyn<'a> {
         self.config.mss.map_or(fits, |mss| mss.max(MIN_MSS).min(fits))
     }
 
-    /// Bytes of data that a SYN may carry beside a fast open option with this cookie, if there is one, to a peer that accepts
-    /// segments of `mss` bytes, options included (RFC 7413, section 4.2.1).
+    /// Bytes of data that a SYN may carry beside a fast open option with this cookie, if there is
+    /// one, to a peer that accepts segments of `mss` bytes, options included (RFC 7413, section
+    /// 4.2.1).
     pub(crate) fn room_beside(
         &self,
         cookie: Option<FastOpenCookie>,
@@ -303,7 +306,8 @@ impl<'a> OwnSyn<'a> {
         header.window = (self.window() >> self.wscale) as u16;
     }
 
-    /// The options of our SYN, or of the SYN-ACK that answers `peer`, which only has those of the peer's SYN.
+    /// The options of our SYN, or of the SYN-ACK that answers `peer`, which only has those of the
+    /// peer's SYN.
     fn options(&self, now: Instant, clock: &TimestampClock, peer: Option<Offer>) -> TcpOptions {
         let config = self.config;
         let offered = |is_offered: fn(Offer) -> bool| peer.is_none_or(is_offered);

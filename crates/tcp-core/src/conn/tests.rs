@@ -1,5 +1,5 @@
-//! Segment arrival: for each state and each kind of segment, what RFC 9293, section 3.10.7 demands, with the
-//! amendments of RFC 5961, RFC 7323, RFC 6191 and RFC 1337.
+//! Segment arrival: for each state and each kind of segment, what RFC 9293, section 3.10.7 demands,
+//! with the amendments of RFC 5961, RFC 7323, RFC 6191 and RFC 1337.
 
 use super::{Connection, Disposition, HalfOpen, IcmpError, Notices, Offer, RstSpec, Syns};
 use crate::State;
@@ -735,7 +735,8 @@ fn a_reset_carries_timestamps() {
     assert_eq!(bench.drain()[0].options, TcpOptions::NONE, "not agreed on");
 }
 
-/// RFC 9293, section 3.10.7.4: in TIME-WAIT, too, a segment that is not what this side expects is answered.
+/// RFC 9293, section 3.10.7.4: in TIME-WAIT, too, a segment that is not what this side expects is
+/// answered.
 #[test]
 fn time_wait_answers_everything_but_the_ack_of_its_fin() {
     let reaction =
@@ -797,7 +798,8 @@ fn letting_go_closes_in_the_background_and_fin_wait_2_ends() {
     assert_eq!(bench.now.since(closed), bench.conn.config.fin_wait_2);
 }
 
-/// Only an orphan in FIN-WAIT-2 is forgotten; what the application holds, or what still sends, is not.
+/// Only an orphan in FIN-WAIT-2 is forgotten; what the application holds, or what still sends, is
+/// not.
 #[test]
 fn fin_wait_2_ends_only_for_an_orphan() {
     let mut bench = Bench::in_state(State::FinWait2);
@@ -866,7 +868,8 @@ fn the_syn_is_retransmitted_with_back_off_and_given_up() {
     assert_eq!(bench.conn.error(), Some(ConnError::TimedOut));
 }
 
-/// Copies of a SYN are no evidence that the SYN-ACK is lost, and whoever sends them may not be the peer.
+/// Copies of a SYN are no evidence that the SYN-ACK is lost, and whoever sends them may not be the
+/// peer.
 #[test]
 fn answers_to_repeated_syns_do_not_wear_out_the_handshake() {
     let syn = segment(SYN, IRS, SeqNum(0), &[]);
@@ -1051,7 +1054,8 @@ fn keep_alive_probes_an_idle_peer_and_gives_up() {
     assert_eq!(bench.now.since(start).as_millis(), 16_000);
 }
 
-/// A path that works for 2 s of every 5 s: probes at distances of 10 s would meet the same phase again and again.
+/// A path that works for 2 s of every 5 s: probes at distances of 10 s would meet the same phase
+/// again and again.
 #[test]
 fn spread_probes_find_the_phase_in_which_a_path_works() {
     let seconds = Duration::from_secs;

@@ -1,7 +1,9 @@
-//! TIME-WAIT: RSTs do not end it (RFC 1337), a newer SYN reuses it (RFC 6191), and the peer's FIN restarts it.
+//! TIME-WAIT: RSTs do not end it (RFC 1337), a newer SYN reuses it (RFC 6191), and the peer's FIN
+//! restarts it.
 //!
-//! The rules are one function of [`Expected`], [`Expected::in_time_wait`]. They serve a whole connection, which the
-//! application still holds, and a [`TimeWait`], the part of a released connection that the endpoint keeps.
+//! The rules are one function of [`Expected`], [`Expected::in_time_wait`]. They serve a whole
+//! connection, which the application still holds, and a [`TimeWait`], the part of a released
+//! connection that the endpoint keeps.
 
 use super::Connection;
 use super::arrival::Disposition;
@@ -29,7 +31,8 @@ pub(crate) enum Reaction {
         /// SND.NXT of the old connection.
         iss_floor: SeqNum,
     },
-    /// An ACK, because it is not what this side expects: the peer has nothing to send after its FIN.
+    /// An ACK, because it is not what this side expects: the peer has nothing to send after its
+    /// FIN.
     Answer {
         /// Why it is dropped, unless the checks accept it.
         dropped: Option<DropReason>,
@@ -69,8 +72,8 @@ impl Expected {
         }
     }
 
-    /// Section 3.10.7.4, eighth: the peer's repeated FIN, which is answered like every old segment, restarts
-    /// the 2 MSL timer.
+    /// Section 3.10.7.4, eighth: the peer's repeated FIN, which is answered like every old segment,
+    /// restarts the 2 MSL timer.
     fn is_fin_again(&self, seg: &TcpSegment<'_>) -> bool {
         seg.flags.contains(TcpFlags::FIN)
             && seg.seq + seg.seg_len() == self.rcv_nxt
@@ -78,7 +81,8 @@ impl Expected {
             && self.accepts_ack(seg.ack)
     }
 
-    /// RFC 6191, section 2: true if the SYN is provably newer than everything that this connection received.
+    /// RFC 6191, section 2: true if the SYN is provably newer than everything that this connection
+    /// received.
     fn is_older_than(&self, now: Instant, syn: &TcpSegment<'_>) -> bool {
         let beyond = syn.seq.gt(self.rcv_nxt);
         match (syn.options.timestamps, &self.ts) {
@@ -97,10 +101,11 @@ pub(crate) struct TimeWait {
     snd_nxt: SeqNum,
     oldest_ack: SeqNum,
     rcv_nxt: SeqNum,
-    /// Sequence numbers of the peer's stream, or `u32::MAX` if there were more: what lies further back repeats nothing.
+    /// Sequence numbers of the peer's stream, or `u32::MAX` if there were more: what lies further
+    /// back repeats nothing.
     received: u32,
-    /// TS.Recent; 0 without timestamps. Unlike a connection's, it does not expire after 24 days, which is long for
-    /// TIME-WAIT.
+    /// TS.Recent; 0 without timestamps. Unlike a connection's, it does not expire after 24 days,
+    /// which is long for TIME-WAIT.
     ts_recent: u32,
     /// The window field of an ACK.
     window: u16,
@@ -172,8 +177,8 @@ impl TimeWait {
         }
     }
 
-    /// Fills in the ACK that answers `seg`, but for its addresses. `reports`: it tells of repeated data (RFC 2883), which
-    /// a challenge ACK does not.
+    /// Fills in the ACK that answers `seg`, but for its addresses. `reports`: it tells of repeated
+    /// data (RFC 2883), which a challenge ACK does not.
     pub(crate) fn answer(
         &self,
         now: Instant,
@@ -252,8 +257,8 @@ impl Connection {
         Disposition::Handled
     }
 
-    /// What remains of this connection once nobody holds it and nothing of it is queued; `None` if it still has
-    /// to send something, or is in another state.
+    /// What remains of this connection once nobody holds it and nothing of it is queued; `None` if
+    /// it still has to send something, or is in another state.
     pub(crate) fn retire(&self) -> Option<Retired> {
         let idle = self.state == State::TimeWait
             && self.ack_due().is_none()

@@ -7,11 +7,13 @@ use crate::error::ConnError;
 use crate::events::WakeReason;
 use crate::time::{Duration, Instant};
 
-/// Time without arrivals after which buffers that are nearly empty give back memory. Long compared with a round trip, so
-/// that an active connection does not allocate and free memory for each burst.
+/// Time without arrivals after which buffers that are nearly empty give back memory. Long compared
+/// with a round trip, so that an active connection does not allocate and free memory for each
+/// burst.
 const TRIM_AFTER: Duration = Duration::from_secs(1);
 
-/// Time after which they do so despite arrivals: a peer that sends a byte now and then pins nothing.
+/// Time after which they do so despite arrivals: a peer that sends a byte now and then pins
+/// nothing.
 const TRIM_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 impl Connection {
@@ -121,8 +123,8 @@ impl Connection {
     pub(crate) fn time_out(&mut self, ctx: &mut Ctx<'_>) {
         ctx.counters.tcp_abort_on_timeout += 1;
         let error = self.soft_error.unwrap_or(ConnError::TimedOut);
-        // RFC 5482 and RFC 9293, section 3.8.3: the connection is aborted, which notifies the peer if it is
-        // alive.
+        // RFC 5482 and RFC 9293, section 3.8.3: the connection is aborted, which notifies the peer
+        // if it is alive.
         self.abort(ctx, error);
     }
 
@@ -140,7 +142,8 @@ impl Connection {
     /// When the next keep-alive probe is due, or the connection is given up for lack of an answer.
     fn keep_alive_at(&self) -> Option<Instant> {
         let keep_alive = self.config.keep_alive.as_ref()?;
-        // Section 3.8.4: only if no data is outstanding; otherwise the retransmission timer is enough.
+        // Section 3.8.4: only if no data is outstanding; otherwise the retransmission timer is
+        // enough.
         if !self.snd.is_empty() || self.probe_due {
             return None;
         }
@@ -164,8 +167,9 @@ impl Connection {
     }
 }
 
-/// The part of `spread` by which probe `number` is late: multiples of the golden ratio, modulo 1, are spread evenly however many there are
-/// (Knuth, The Art of Computer Programming, section 6.4, theorem S).
+/// The part of `spread` by which probe `number` is late: multiples of the golden ratio, modulo 1,
+/// are spread evenly however many there are (Knuth, The Art of Computer Programming, section 6.4,
+/// theorem S).
 fn part_of(spread: Duration, number: u8) -> Duration {
     const GOLDEN: u16 = 0x9e37;
     let part = u64::from(u16::from(number).wrapping_mul(GOLDEN));

@@ -4,7 +4,8 @@ use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::Timestamps;
 
-/// TS.Recent expires after this long without a segment (RFC 7323, section 5.5), or two seconds later.
+/// TS.Recent expires after this long without a segment (RFC 7323, section 5.5), or two seconds
+/// later.
 const RECENT_VALID: Duration = Duration::from_secs(24 * 24 * 3_600);
 
 /// Its age is counted in units of 2^30 ns, about a second: 32 bits of them are 146 years.
@@ -21,7 +22,8 @@ pub(crate) struct TimestampClock {
     recent: u32,
     /// The newest TSval of a segment whose ACK was not an old one.
     newest: u32,
-    /// When `recent` was updated, in [`units`]; [`DISABLED`] unless both sides sent the option in their SYN.
+    /// When `recent` was updated, in [`units`]; [`DISABLED`] unless both sides sent the option in
+    /// their SYN.
     recent_at: u32,
 }
 
@@ -49,7 +51,8 @@ impl TimestampClock {
         self.recent
     }
 
-    /// The clock: milliseconds (RFC 7323, section 5.4 asks for a tick between 1 ms and 1 s) plus the offset.
+    /// The clock: milliseconds (RFC 7323, section 5.4 asks for a tick between 1 ms and 1 s) plus
+    /// the offset.
     pub(crate) const fn value(&self, now: Instant) -> u32 {
         (now.as_millis() as u32).wrapping_add(self.offset)
     }
@@ -64,7 +67,8 @@ impl TimestampClock {
         Timestamps { val: self.value(now), ecr: self.recent }
     }
 
-    /// The age of the segment whose TSval `ecr` echoes; `None` for values that this clock never had.
+    /// The age of the segment whose TSval `ecr` echoes; `None` for values that this clock never
+    /// had.
     pub(crate) fn age(&self, now: Instant, ecr: u32) -> Option<Duration> {
         let age = self.value(now).wrapping_sub(ecr);
         (ecr != 0 && age < 1 << 31).then(|| Duration::from_millis(u64::from(age)))
@@ -76,13 +80,14 @@ impl TimestampClock {
         (val.wrapping_sub(self.recent) as i32) < 0 && age <= units(RECENT_VALID.as_nanos()) + 1
     }
 
-    /// RFC 7323, section 4.3, (2): TS.Recent is taken from segments that start at or before the last ACK
-    /// sent. `val` is of a segment that is not [rejected](Self::rejects); `old_ack`: what it acknowledges, a segment
-    /// before it has acknowledged and more.
+    /// RFC 7323, section 4.3, (2): TS.Recent is taken from segments that start at or before the
+    /// last ACK sent. `val` is of a segment that is not [rejected](Self::rejects); `old_ack`: what
+    /// it acknowledges, a segment before it has acknowledged and more.
     ///
-    /// The peer sent one with an old ACK before the one with the newer, so its clock was not ahead of that one's: this
-    /// bounds what an old ACK, which is easier to guess, can do to PAWS. (Linux takes no timestamp with it, and
-    /// then measures a segment that fills a gap from the one before the gap.)
+    /// The peer sent one with an old ACK before the one with the newer, so its clock was not ahead
+    /// of that one's: this bounds what an old ACK, which is easier to guess, can do to PAWS. (Linux
+    /// takes no timestamp with it, and then measures a segment that fills a gap from the one before
+    /// the gap.)
     #[inline]
     pub(crate) fn update(
         &mut self,

@@ -1,7 +1,8 @@
-//! What is known by destination, in a table of bounded size: what paths carry ([`PathCache`]), and fast open cookies.
+//! What is known by destination, in a table of bounded size: what paths carry ([`PathCache`]), and
+//! fast open cookies.
 //!
-//! The table is a fixed number of sets of four entries; a keyed hash of the address names the set. All operations are O(1), and
-//! where a set is full the entry goes that ends first.
+//! The table is a fixed number of sets of four entries; a keyed hash of the address names the set.
+//! All operations are O(1), and where a set is full the entry goes that ends first.
 
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -11,12 +12,13 @@ use siphasher::sip::SipHasher13;
 /// Entries of a set.
 const WAYS: usize = 4;
 
-/// The largest IP packet that arrives, in bytes: what one connection has found, the next one begins with (RFC 8201, section
-/// 5.2; Linux keeps it as exceptions of routes).
+/// The largest IP packet that arrives, in bytes: what one connection has found, the next one begins
+/// with (RFC 8201, section 5.2; Linux keeps it as exceptions of routes).
 ///
-/// Only what packets have shown enters ([`PathNews`](crate::conn::PathNews)): an ICMP message alone is no reason, so nobody
-/// who forges them can fill the table or poison an entry. An entry lasts for the
-/// [`path_mtu_expiry`](crate::config::ConnConfig::path_mtu_expiry) of the connection that made it.
+/// Only what packets have shown enters ([`PathNews`](crate::conn::PathNews)): an ICMP message alone
+/// is no reason, so nobody who forges them can fill the table or poison an entry. An entry lasts
+/// for the [`path_mtu_expiry`](crate::config::ConnConfig::path_mtu_expiry) of the connection that
+/// made it.
 pub(super) type PathCache = AddressTable<u16>;
 
 /// Values by destination.
@@ -61,7 +63,8 @@ impl<T: Copy> AddressTable<T> {
         (entry.until > now).then_some(*entry)
     }
 
-    /// Keeps `value` for `to` until `until`. At most `max` entries are kept. True if another one had to go.
+    /// Keeps `value` for `to` until `until`. At most `max` entries are kept. True if another one
+    /// had to go.
     pub(super) fn learn(&mut self, now: Instant, to: IpAddr, value: T, until: Instant, max: u32) -> bool {
         if max == 0 {
             return false;

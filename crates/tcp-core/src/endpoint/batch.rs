@@ -1,8 +1,10 @@
-//! Packets that a driver received together: what follows each other in one connection is one arrival.
+//! Packets that a driver received together: what follows each other in one connection is one
+//! arrival.
 //!
-//! Most of what a segment of a bulk transfer costs is not its data: parsing, the look-up, the prediction, the call of the policy. A
-//! [`Run`] of such segments does all that once. Whatever is not predicted data takes the way of single packets, and
-//! so does everything while somebody traces.
+//! Most of what a segment of a bulk transfer costs is not its data: parsing, the look-up, the
+//! prediction, the call of the policy. A [`Run`] of such segments does all that once. Whatever is
+//! not predicted data takes the way of single packets, and so does everything while somebody
+//! traces.
 
 use super::Endpoint;
 use super::ingest::{arrival, named_by};
@@ -40,7 +42,8 @@ impl Endpoint {
         1
     }
 
-    /// Takes the run of `leader`, which begins `packets`, if the connection predicts it: the number of packets.
+    /// Takes the run of `leader`, which begins `packets`, if the connection predicts it: the number
+    /// of packets.
     fn take_run(
         &mut self,
         now: Instant,
@@ -84,7 +87,8 @@ impl Endpoint {
         Some(run.packets().len())
     }
 
-    /// The scheduler is told of each segment of a run, each of which has `headers` bytes of headers.
+    /// The scheduler is told of each segment of a run, each of which has `headers` bytes of
+    /// headers.
     fn tell_scheduler(&mut self, now: Instant, conn: ConnId, headers: u32, run: &Run<'_>) {
         for (payload, _) in run.segments_data() {
             let arrival = arrival(conn, headers, payload.len() as u32, 1, self.config.pricing);

@@ -40,8 +40,9 @@ pub(super) const fn port_unreachable(version: IpVersion) -> IcmpErrorKind {
 }
 
 impl Endpoint {
-    /// Opens a UDP socket at `local`. An unspecified address means all addresses of its family; port 0 picks a free
-    /// [ephemeral port](crate::EndpointConfig::ephemeral_ports). O(log n) for n sockets, and O(n) for an unspecified address.
+    /// Opens a UDP socket at `local`. An unspecified address means all addresses of its family;
+    /// port 0 picks a free [ephemeral port](crate::EndpointConfig::ephemeral_ports). O(log n) for n
+    /// sockets, and O(n) for an unspecified address.
     ///
     /// # Errors
     /// [`UdpError::NotLocal`], [`UdpError::InUse`], [`UdpError::NoFreePort`].
@@ -64,11 +65,12 @@ impl Endpoint {
         Ok(self.udp.bind(local))
     }
 
-    /// Connects a socket: it sends to `remote` unless told otherwise, receives from nobody else, and is told ICMP
-    /// errors. A socket of any address gets the one that it sends from.
+    /// Connects a socket: it sends to `remote` unless told otherwise, receives from nobody else,
+    /// and is told ICMP errors. A socket of any address gets the one that it sends from.
     ///
     /// # Errors
-    /// [`UdpError::BadRemote`], [`UdpError::NotLocal`], [`UdpError::Closed`]. [`UdpError::InUse`] for a flow, which is connected.
+    /// [`UdpError::BadRemote`], [`UdpError::NotLocal`], [`UdpError::Closed`]. [`UdpError::InUse`]
+    /// for a flow, which is connected.
     pub fn udp_connect(&mut self, now: Instant, id: UdpId, remote: SocketAddr) -> Result<(), UdpError> {
         self.now = self.now.max(now);
         let socket = self.udp.get(id).ok_or(UdpError::Closed)?;
@@ -85,13 +87,14 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Sends a datagram to `to`, or where the socket is connected to. It waits in the egress scheduler until the next
-    /// [`transmit`](Self::transmit). O(1).
+    /// Sends a datagram to `to`, or where the socket is connected to. It waits in the egress
+    /// scheduler until the next [`transmit`](Self::transmit). O(1).
     ///
     /// # Errors
-    /// What ICMP has reported, once. [`UdpError::NoRoom`]: a [`UdpEvent::Socket`] tells when there is some.
-    /// [`UdpError::TooLong`], [`UdpError::BadRemote`], [`UdpError::NotConnected`], [`UdpError::NotLocal`],
-    /// [`UdpError::OutOfMemory`], [`UdpError::Ended`], [`UdpError::Closed`].
+    /// What ICMP has reported, once. [`UdpError::NoRoom`]: a [`UdpEvent::Socket`] tells when there
+    /// is some. [`UdpError::TooLong`], [`UdpError::BadRemote`], [`UdpError::NotConnected`],
+    /// [`UdpError::NotLocal`], [`UdpError::OutOfMemory`], [`UdpError::Ended`],
+    /// [`UdpError::Closed`].
     pub fn udp_send(
         &mut self,
         now: Instant,
@@ -102,12 +105,14 @@ impl Endpoint {
         self.send_datagram(now, id, to, None, data)
     }
 
-    /// Sends a datagram to a flow's peer that comes from another address than the flow's own, `from`: the answer of somebody whom the peer
-    /// has not sent to, as an address translation lets through. O(1).
+    /// Sends a datagram to a flow's peer that comes from another address than the flow's own,
+    /// `from`: the answer of somebody whom the peer has not sent to, as an address translation lets
+    /// through. O(1).
     ///
     /// # Errors
-    /// As [`udp_send`](Self::udp_send); [`UdpError::NotLocal`] if the endpoint does not answer for `from`, or it is of the other family;
-    /// [`UdpError::NotConnected`] for a socket that is no flow.
+    /// As [`udp_send`](Self::udp_send); [`UdpError::NotLocal`] if the endpoint does not answer for
+    /// `from`, or it is of the other family; [`UdpError::NotConnected`] for a socket that is no
+    /// flow.
     pub fn udp_send_from(
         &mut self,
         now: Instant,
@@ -170,11 +175,12 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Takes the next datagram of a socket; `None` if there is none, and a [`UdpEvent::Socket`] tells of the next. O(1).
+    /// Takes the next datagram of a socket; `None` if there is none, and a [`UdpEvent::Socket`]
+    /// tells of the next. O(1).
     ///
     /// # Errors
-    /// What ICMP has reported, once; [`UdpError::Ended`] after the last datagram of a flow that has ended;
-    /// [`UdpError::Closed`].
+    /// What ICMP has reported, once; [`UdpError::Ended`] after the last datagram of a flow that has
+    /// ended; [`UdpError::Closed`].
     pub fn udp_recv(&mut self, id: UdpId) -> Result<Option<UdpReceived>, UdpError> {
         let received = self.udp.receive(id)?;
         if received.is_some() {
@@ -196,7 +202,8 @@ impl Endpoint {
         self.udp.get(id).is_none_or(|socket| socket.is_readable())
     }
 
-    /// True if a datagram with `len` bytes of data finds room. If not, a [`UdpEvent::Socket`] tells when there is some.
+    /// True if a datagram with `len` bytes of data finds room. If not, a [`UdpEvent::Socket`] tells
+    /// when there is some.
     pub fn udp_is_writable(&mut self, id: UdpId, len: usize) -> bool {
         let limit = self.config.udp_send_buffer as usize;
         self.udp.get_mut(id).is_none_or(|socket| socket.has_ended() || socket.may_send(cost(len), limit))
@@ -219,8 +226,8 @@ impl Endpoint {
         self.udp.get(id).map(|socket| socket.stats)
     }
 
-    /// Closes a socket, or ends a flow: the next datagram of its four-tuple begins another one. What waits for the device still
-    /// leaves.
+    /// Closes a socket, or ends a flow: the next datagram of its four-tuple begins another one.
+    /// What waits for the device still leaves.
     pub fn udp_close(&mut self, now: Instant, id: UdpId) {
         self.now = self.now.max(now);
         self.unsettled = true;
@@ -228,14 +235,15 @@ impl Endpoint {
         self.count_flows();
     }
 
-    /// Ends a flow, and tells its peer by ICMP that nobody listens, within the limits of such errors.
+    /// Ends a flow, and tells its peer by ICMP that nobody listens, within the limits of such
+    /// errors.
     pub fn udp_refuse(&mut self, now: Instant, id: UdpId) {
         self.udp_tell_refused(now, id);
         self.udp_close(now, id);
     }
 
-    /// Tells a flow's peer by ICMP that nobody listens, within the limits of such errors. The flow goes on: an ICMP error ends no mapping of
-    /// an address translation (RFC 4787, REQ-12).
+    /// Tells a flow's peer by ICMP that nobody listens, within the limits of such errors. The flow
+    /// goes on: an ICMP error ends no mapping of an address translation (RFC 4787, REQ-12).
     pub fn udp_tell_refused(&mut self, now: Instant, id: UdpId) {
         self.now = self.now.max(now);
         if let Some(socket) = self.udp.get(id).filter(|socket| socket.is_flow())
@@ -254,8 +262,9 @@ impl Endpoint {
         }
     }
 
-    /// With `on`, a socket is told of the ICMP errors about datagrams that it has sent without being connected (Linux: `IP_RECVERR`), by
-    /// [`udp_next_report`](Self::udp_next_report). A few wait; those that find no room are lost. Default: off.
+    /// With `on`, a socket is told of the ICMP errors about datagrams that it has sent without
+    /// being connected (Linux: `IP_RECVERR`), by [`udp_next_report`](Self::udp_next_report). A few
+    /// wait; those that find no room are lost. Default: off.
     ///
     /// # Errors
     /// [`UdpError::Closed`].
@@ -263,14 +272,16 @@ impl Endpoint {
         self.udp.get_mut(id).map(|socket| socket.report_errors(on)).ok_or(UdpError::Closed)
     }
 
-    /// The next ICMP error about a datagram, and where that went. Errors of a connected socket are returned by its operations.
+    /// The next ICMP error about a datagram, and where that went. Errors of a connected socket are
+    /// returned by its operations.
     pub fn udp_next_report(&mut self, id: UdpId) -> Option<(SocketAddr, UdpError)> {
         self.udp.get_mut(id)?.next_report()
     }
 
-    /// With `on`, a datagram that is for no socket begins a flow, for any address that the endpoint answers for: all datagrams
-    /// of its four-tuple, and the answers. A flow ends when it has been idle
-    /// ([`udp_flow_timeout`](crate::EndpointConfig::udp_flow_timeout)). Without, those that nobody has accepted end.
+    /// With `on`, a datagram that is for no socket begins a flow, for any address that the endpoint
+    /// answers for: all datagrams of its four-tuple, and the answers. A flow ends when it has been
+    /// idle ([`udp_flow_timeout`](crate::EndpointConfig::udp_flow_timeout)). Without, those that
+    /// nobody has accepted end.
     ///
     /// # Errors
     /// [`UdpError::InUse`] if flows are taken already.
@@ -287,7 +298,8 @@ impl Endpoint {
         self.udp.next_flow()
     }
 
-    /// The next thing that has happened to sockets and flows. Drain it as [`poll_event`](Self::poll_event).
+    /// The next thing that has happened to sockets and flows. Drain it as
+    /// [`poll_event`](Self::poll_event).
     pub fn poll_udp_event(&mut self) -> Option<UdpEvent> {
         self.udp.next_event()
     }
@@ -366,8 +378,8 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// An ICMP error quotes a datagram of this host. As in Linux, a connected socket or a flow is told, and another one if it
-    /// [wants to be](Self::udp_report_errors).
+    /// An ICMP error quotes a datagram of this host. As in Linux, a connected socket or a flow is
+    /// told, and another one if it [wants to be](Self::udp_report_errors).
     pub(super) fn on_icmp_about_datagram(&mut self, quoted: &Quoted, kind: &IcmpErrorKind) -> Ingested {
         let local = SocketAddr::new(quoted.src, quoted.src_port);
         let tuple = FourTuple::new(local, SocketAddr::new(quoted.dst, quoted.dst_port));

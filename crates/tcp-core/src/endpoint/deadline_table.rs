@@ -1,17 +1,20 @@
 //! A table of small records, each of which waits until an instant of its own.
 //!
-//! **Order.** Records that wait equally long stand in a queue, a *lane*, in the order in which they began to wait. So the
-//! first of a lane ends first, and the first of all lanes is what the endpoint wakes for.
+//! **Order.** Records that wait equally long stand in a queue, a *lane*, in the order in which they
+//! began to wait. So the first of a lane ends first, and the first of all lanes is what the
+//! endpoint wakes for.
 //!
-//! **Cost.** All operations are O(1), amortised where the arrays grow and shrink, and O(lanes) where the lanes are
-//! compared. Records are stored without gaps: the last one moves into the place of one that is removed. A place in the
-//! hash table takes 5 bytes per bucket, which is 6 to 12 bytes per record.
+//! **Cost.** All operations are O(1), amortised where the arrays grow and shrink, and O(lanes)
+//! where the lanes are compared. Records are stored without gaps: the last one moves into the place
+//! of one that is removed. A place in the hash table takes 5 bytes per bucket, which is 6 to 12
+//! bytes per record.
 
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
 use hashbrown::HashTable;
 
-/// The table: at most `LANES` lengths of time are told apart. With more, a record waits as long as the next longer lane.
+/// The table: at most `LANES` lengths of time are told apart. With more, a record waits as long as
+/// the next longer lane.
 #[derive(Debug)]
 pub(super) struct DeadlineTable<R, const LANES: usize> {
     /// In no order.
@@ -23,8 +26,8 @@ pub(super) struct DeadlineTable<R, const LANES: usize> {
 
 /// A record of a [`DeadlineTable`], which keeps what is declared here.
 pub(super) trait Deadlined {
-    /// The hash by which the record is found. The hash table uses the lowest bits as position, and the seven highest as
-    /// a tag.
+    /// The hash by which the record is found. The hash table uses the lowest bits as position, and
+    /// the seven highest as a tag.
     fn table_hash(&self) -> u64;
 
     /// Its place in its lane.
@@ -108,8 +111,8 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
         self.records.get_mut(place as usize)
     }
 
-    /// Adds a record, which must not be in the table, and which waits for `length` from `since` on. The array does not
-    /// grow beyond `most` records. Returns its place.
+    /// Adds a record, which must not be in the table, and which waits for `length` from `since` on.
+    /// The array does not grow beyond `most` records. Returns its place.
     pub(super) fn insert(&mut self, record: R, since: Instant, length: Duration, most: usize) -> u32 {
         let lane = self.lane_for(length);
         let hash = record.table_hash();
@@ -156,7 +159,8 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
         self.firsts().map(|(first, lane)| (first.wait().since + lane.length, lane.first)).min()
     }
 
-    /// The place of the record that came first if each has waited before, altogether for as long as it does now.
+    /// The place of the record that came first if each has waited before, altogether for as long as
+    /// it does now.
     pub(super) fn oldest(&self) -> Option<u32> {
         let began = |(first, lane): (&R, &Lane)| {
             let since = i128::from(first.wait().since.as_nanos());
@@ -190,8 +194,8 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
         lane as u8
     }
 
-    /// Puts a record that is in no lane at the end of `number`. One that began before those that are there stays as long
-    /// as they.
+    /// Puts a record that is in no lane at the end of `number`. One that began before those that
+    /// are there stays as long as they.
     fn enqueue(&mut self, place: u32, number: u8, since: Instant) {
         let lane = &mut self.lanes[usize::from(number)];
         let last = core::mem::replace(&mut lane.last, place);
@@ -250,7 +254,8 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
         Some(removed)
     }
 
-    /// Gives memory back. Half full afterwards: many insertions or removals pass before the next resize.
+    /// Gives memory back. Half full afterwards: many insertions or removals pass before the next
+    /// resize.
     fn shrink(&mut self) {
         let len = self.records.len();
         if self.records.capacity() > KEEP && len < self.records.capacity() / 4 {

@@ -1,16 +1,16 @@
 //! Finds the connection for a packet's addresses and ports.
 //!
-//! A hash table of slot numbers; the four-tuples stay in the connections. It takes 9 bytes per bucket, which
-//! is 10 to 21 per connection. Buckets keep 32 bits of the hash, so that neither a miss nor growth touches a
-//! connection. The hash is keyed, because an attacker who could choose colliding tuples could make each
-//! look-up slow.
+//! A hash table of slot numbers; the four-tuples stay in the connections. It takes 9 bytes per
+//! bucket, which is 10 to 21 per connection. Buckets keep 32 bits of the hash, so that neither a
+//! miss nor growth touches a connection. The hash is keyed, because an attacker who could choose
+//! colliding tuples could make each look-up slow.
 
 use crate::four_tuple::FourTuple;
 use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 
-/// The connections of an endpoint by four-tuple. The endpoint adds a slot when it creates a connection, and
-/// removes it when it forgets the connection. All operations are O(1).
+/// The connections of an endpoint by four-tuple. The endpoint adds a slot when it creates a
+/// connection, and removes it when it forgets the connection. All operations are O(1).
 pub(crate) struct Demux {
     table: HashTable<Bucket>,
     hasher: SipHasher13,
@@ -23,8 +23,8 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// The hash in the form the table needs: it uses the lowest bits as position, and the seven highest as a
-    /// tag.
+    /// The hash in the form the table needs: it uses the lowest bits as position, and the seven
+    /// highest as a tag.
     const fn table_hash(self) -> u64 {
         (self.hash as u64) << 32 | self.hash as u64
     }

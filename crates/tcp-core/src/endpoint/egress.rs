@@ -1,5 +1,5 @@
-//! The way out of an endpoint: which connections may have something to send, what is in the scheduler, and
-//! what is on the wire.
+//! The way out of an endpoint: which connections may have something to send, what is in the
+//! scheduler, and what is on the wire.
 //!
 //! ```text
 //!           ┌── deferred ◄──┐
@@ -10,12 +10,13 @@
 //!                                                  held, goes first
 //! ```
 //!
-//! A packet has *departed* when the driver reports it; without a driver that reports departures, when the
-//! link emulated by a shaper is free again, or at once. Then the resumed connections push, and only then
-//! comes the next pop: a deferred packet queues behind what arrived while the link was busy.
+//! A packet has *departed* when the driver reports it; without a driver that reports departures,
+//! when the link emulated by a shaper is free again, or at once. Then the resumed connections push,
+//! and only then comes the next pop: a deferred packet queues behind what arrived while the link
+//! was busy.
 //!
-//! No scheduler can stop the host: only data can be deferred, and deferred data is admitted anyway once
-//! nothing is queued or on the wire.
+//! No scheduler can stop the host: only data can be deferred, and deferred data is admitted anyway
+//! once nothing is queued or on the wire.
 
 use super::ready::Ready;
 use super::slots::{Flags, Slots};
@@ -31,8 +32,9 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// Packets of a run whose headers are written before the first of them leaves. A device copies headers with wide loads, which wait until
-/// all that was written before them is in the cache, copies of earlier packets included; so headers are written some packets ahead.
+/// Packets of a run whose headers are written before the first of them leaves. A device copies
+/// headers with wide loads, which wait until all that was written before them is in the cache,
+/// copies of earlier packets included; so headers are written some packets ahead.
 pub(super) const HEADERS_AHEAD: usize = 8;
 
 /// What is held back while applications run.
@@ -54,24 +56,24 @@ pub(super) struct Egress {
     pub(super) properties_are_old: bool,
     /// Connections that may have something to send.
     pub(super) ready: Ready,
-    /// Connections whose data the scheduler deferred, longest ago first. [`Flags::IN_DEFERRED`] marks those
-    /// in this queue, [`Flags::DEFERRED`] those still waiting.
+    /// Connections whose data the scheduler deferred, longest ago first. [`Flags::IN_DEFERRED`]
+    /// marks those in this queue, [`Flags::DEFERRED`] those still waiting.
     pub(super) deferred: VecDeque<u32>,
-    /// Connections with a pure ACK that is held, to piggyback on what the application sends, or with new data
-    /// that waits for more of it. [`Flags::KEPT`] marks those in this list.
+    /// Connections with a pure ACK that is held, to piggyback on what the application sends, or
+    /// with new data that waits for more of it. [`Flags::KEPT`] marks those in this list.
     pub(super) kept: Vec<u32>,
     /// What may be held, and what is.
     pub(super) may_keep: Kept,
     pub(super) keeps: Kept,
-    /// Counts the calls that hold back no new data; wraps around. A segment that waits because of an old number leaves
-    /// with the next such call, too.
+    /// Counts the calls that hold back no new data; wraps around. A segment that waits because of
+    /// an old number leaves with the next such call, too.
     pub(super) turn: u8,
     /// Packets without a connection (any more) whose descriptors are in the scheduler.
     pub(super) strays: Strays,
     /// A packet that the device refused. It is in no queue.
     pub(super) held: Option<Descriptor>,
-    /// Packets that the device took but that have not departed, oldest first, with their departure time;
-    /// `FAR_FUTURE` if the driver reports it.
+    /// Packets that the device took but that have not departed, oldest first, with their departure
+    /// time; `FAR_FUTURE` if the driver reports it.
     pub(super) on_wire: VecDeque<(Descriptor, Instant)>,
     /// The device refused a packet, and not everything queued behind it has been sent.
     pub(super) device_full: bool,
@@ -140,8 +142,8 @@ impl Egress {
         }
     }
 
-    /// When the scheduler releases the next packet, or a departure allows a connection to continue; `None` if
-    /// only the device is waited for.
+    /// When the scheduler releases the next packet, or a departure allows a connection to continue;
+    /// `None` if only the device is waited for.
     pub(super) fn wake_up_at(&self) -> Option<Instant> {
         // A held packet waits for the device, not the scheduler.
         let pop = self.not_before.filter(|_| self.queued > 0 && self.held.is_none());
@@ -182,8 +184,8 @@ impl Egress {
         }
     }
 
-    /// A connection with `queued` descriptors in the scheduler is gone; `deferred`: it was also waiting for
-    /// the scheduler's permission.
+    /// A connection with `queued` descriptors in the scheduler is gone; `deferred`: it was also
+    /// waiting for the scheduler's permission.
     pub(super) fn forget_conn(&mut self, now: Instant, conn: ConnId, queued: u32, deferred: bool) {
         let held = self.held.take_if(|held| held.conn == Some(conn)).is_some();
         if queued > 0 || held || deferred {
@@ -270,7 +272,8 @@ impl Egress {
         }
     }
 
-    /// If nothing is in progress, the connection that has waited longest asks again, whether named or not.
+    /// If nothing is in progress, the connection that has waited longest asks again, whether named
+    /// or not.
     pub(super) fn resume_if_idle(&mut self, slots: &mut Slots) {
         while self.is_idle()
             && self.ready.is_empty()
@@ -314,8 +317,8 @@ impl Egress {
         }
     }
 
-    /// How late the driver is for a packet waiting in the scheduler, or for a departure that a connection
-    /// waits for. Each instant counts once, when the driver first comes after it.
+    /// How late the driver is for a packet waiting in the scheduler, or for a departure that a
+    /// connection waits for. Each instant counts once, when the driver first comes after it.
     pub(super) fn lateness(&mut self, now: Instant) -> Option<Duration> {
         let pop = self.asked_for.take_if(|at| *at <= now).filter(|_| self.queued > 0);
         let departure = self.on_wire.front().map(|(_, at)| *at);

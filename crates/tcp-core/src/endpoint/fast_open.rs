@@ -1,5 +1,6 @@
-//! TCP Fast Open of an endpoint (RFC 7413). As a server: which SYNs make a connection at once, and how many such connections
-//! may be pending. As a client: the cookies, and which servers cannot be reached with them.
+//! TCP Fast Open of an endpoint (RFC 7413). As a server: which SYNs make a connection at once, and
+//! how many such connections may be pending. As a client: the cookies, and which servers cannot be
+//! reached with them.
 
 use super::address_table::AddressTable;
 use super::fast_open_cookies::{FastOpenCookies, Validity};
@@ -34,8 +35,8 @@ struct Server {
     mss: u16,
     /// SYNs with the option that were dropped one after the other.
     drops: u8,
-    /// The option of RFC 7413 was not answered, so the experimental one is tried; once that was not answered either, the
-    /// first again (Linux, `tcp_rcv_fastopen_synack`).
+    /// The option of RFC 7413 was not answered, so the experimental one is tried; once that was not
+    /// answered either, the first again (Linux, `tcp_rcv_fastopen_synack`).
     asks: Asks,
     /// SYNs to it have no option until then.
     avoided_until: Instant,
@@ -50,10 +51,11 @@ enum Asks {
     StandardOnly,
 }
 
-/// A server is remembered for so long after its last answer. It may renew its cookie at any time, so that an old one costs
-/// nothing but the chance of an answer within the first round trip.
+/// A server is remembered for so long after its last answer. It may renew its cookie at any time,
+/// so that an old one costs nothing but the chance of an answer within the first round trip.
 const MEMORY: Duration = Duration::from_secs(86_400);
-/// The first dropped SYN may be a coincidence: as many are needed to avoid fast open (Linux, `tcp_fastopen_cookie_check`).
+/// The first dropped SYN may be a coincidence: as many are needed to avoid fast open (Linux,
+/// `tcp_fastopen_cookie_check`).
 const DROPS: u8 = 2;
 /// The time for which it is avoided doubles so often (Linux, `tcp_fastopen_active_should_disable`).
 const MAX_DOUBLINGS: u8 = 6;
@@ -121,8 +123,8 @@ impl FastOpens {
 }
 
 impl Endpoint {
-    /// What a SYN for a listener with these settings is (RFC 7413, section 4.2.2). A SYN with FIN begins a handshake, so
-    /// the FIN comes again.
+    /// What a SYN for a listener with these settings is (RFC 7413, section 4.2.2). A SYN with FIN
+    /// begins a handshake, so the FIN comes again.
     pub(super) fn fast_open_syn(
         &mut self,
         now: Instant,
@@ -136,7 +138,8 @@ impl Endpoint {
         let lifetime = self.config.fast_open_key_lifetime;
         let counters = &mut self.observe.counters;
         let renewed = match syn.fast_open() {
-            // Whoever may leave the cookie out is believed without, or with any (Linux, `TFO_SERVER_COOKIE_NOT_REQD`).
+            // Whoever may leave the cookie out is believed without, or with any (Linux,
+            // `TFO_SERVER_COOKIE_NOT_REQD`).
             shown if !config.fast_open_cookies && (shown.is_some() || !syn.payload.is_empty()) => None,
             None => return FastOpenSyn::Ordinary,
             Some(shown) if shown.is_request() => {
@@ -164,7 +167,8 @@ impl Endpoint {
         FastOpenSyn::Valid(renewed)
     }
 
-    /// A SYN with a valid cookie makes a connection of the listener with this number. `cookie`: what its SYN-ACK brings.
+    /// A SYN with a valid cookie makes a connection of the listener with this number. `cookie`:
+    /// what its SYN-ACK brings.
     pub(super) fn accept_early(
         &mut self,
         now: Instant,
@@ -213,8 +217,8 @@ impl Endpoint {
         conn.try_fast_open(cookie.experimental(experimental), mss);
     }
 
-    /// The connection at `index` has ended. If that is because nobody answered its SYNs, the first of which had a fast open
-    /// option, a middlebox may drop whatever follows such a SYN.
+    /// The connection at `index` has ended. If that is because nobody answered its SYNs, the first
+    /// of which had a fast open option, a middlebox may drop whatever follows such a SYN.
     pub(super) fn note_unanswered_fast_open(&mut self, now: Instant, index: u32) {
         if let Some(conn) = self.slots.conn_mut(index)
             && conn.take_unanswered_fast_open()

@@ -1,13 +1,15 @@
-//! The server's cookies of TCP Fast Open (RFC 7413, section 4.1.2): they show that a client has received something at its
-//! address before.
+//! The server's cookies of TCP Fast Open (RFC 7413, section 4.1.2): they show that a client has
+//! received something at its address before.
 //!
-//! A cookie is the SipHash-2-4 of both addresses, 8 octets, under a key that only the server knows. It takes no memory. A
-//! key is used for a period; cookies of the period before count as well, and are renewed, so one is good for one to two
-//! periods. A period's key is the endpoint's with the number of the period, so rotation costs nothing. Keys that the caller
-//! sets have no periods: hosts that share one have no common clock.
+//! A cookie is the SipHash-2-4 of both addresses, 8 octets, under a key that only the server knows.
+//! It takes no memory. A key is used for a period; cookies of the period before count as well, and
+//! are renewed, so one is good for one to two periods. A period's key is the endpoint's with the
+//! number of the period, so rotation costs nothing. Keys that the caller sets have no periods:
+//! hosts that share one have no common clock.
 //!
-//! **Failure modes.** Whoever can receive at an address, now or within two periods, can forge SYNs with data from it; clients
-//! behind one NAT have one cookie. That is why the number of pending connections is bounded (section 5.1).
+//! **Failure modes.** Whoever can receive at an address, now or within two periods, can forge SYNs
+//! with data from it; clients behind one NAT have one cookie. That is why the number of pending
+//! connections is bounded (section 5.1).
 
 use crate::four_tuple::FourTuple;
 use crate::time::{Duration, Instant};

@@ -1,8 +1,9 @@
 //! Received fragments: which are accepted, and what their senders are told.
 //!
-//! Fragments are fragile (RFC 8900): a stranger who guesses an identification can spoil a packet, and 16 bits of it repeat soon at high rates (RFC
-//! 4963). So this stack sends none. It takes them, because tunnels, DNS and UDP applications do send some; a packet that is complete is
-//! processed as if it had come whole, and its transport checksum decides.
+//! Fragments are fragile (RFC 8900): a stranger who guesses an identification can spoil a packet,
+//! and 16 bits of it repeat soon at high rates (RFC 4963). So this stack sends none. It takes them,
+//! because tunnels, DNS and UDP applications do send some; a packet that is complete is processed
+//! as if it had come whole, and its transport checksum decides.
 
 use super::reassembly::{self, Expired, Placed};
 use super::{Endpoint, Ingested};
@@ -12,7 +13,8 @@ use crate::wire::{Fragment, IcmpErrorKind, IpVersion, RxPacket, parse_fragment};
 
 /// What the length of an IPv4 packet, or of the payload of an IPv6 packet, can say.
 const LONGEST: u32 = 65_535;
-/// Where the fixed header of IPv6 says the payload's length, and where a fragment header says the offset.
+/// Where the fixed header of IPv6 says the payload's length, and where a fragment header says the
+/// offset.
 const PAYLOAD_LENGTH_AT: u32 = 4;
 const OFFSET_AT: u32 = 2;
 
@@ -51,7 +53,8 @@ impl Endpoint {
             }
             Placed::Whole(octets) => {
                 self.observe.counters.ip_reasm_oks += 1;
-                // Its fragments count as received. A second caller of what `ingest` calls would keep it from being inlined there.
+                // Its fragments count as received. A second caller of what `ingest` calls would
+                // keep it from being inlined there.
                 self.observe.counters.ip_in_receives -= 1;
                 match self.give_back(&octets) {
                     Some(given) => given,
@@ -61,7 +64,8 @@ impl Endpoint {
         }
     }
 
-    /// Drops a fragment that cannot be part of a packet; RFC 8200, section 4.5, has its sender told.
+    /// Drops a fragment that cannot be part of a packet; RFC 8200, section 4.5, has its sender
+    /// told.
     fn refuse_fragment(
         &mut self,
         now: Instant,
@@ -91,8 +95,9 @@ impl Endpoint {
         })
     }
 
-    /// Gives up packets that have waited for too long. If the first fragment has come, the sender is told (RFC 1122, section 3.3.2; RFC
-    /// 8200, section 4.5), unless the packet is an ICMP error.
+    /// Gives up packets that have waited for too long. If the first fragment has come, the sender
+    /// is told (RFC 1122, section 3.3.2; RFC 8200, section 4.5), unless the packet is an ICMP
+    /// error.
     pub(super) fn expire_fragments(&mut self, now: Instant) {
         while let Some(Expired { src, dst, first, refused }) = self.reassembly.expire(now) {
             self.unsettled = true;

@@ -1,8 +1,8 @@
-//! Passive opens, from the SYN to the ACK of the SYN-ACK: which SYNs get a place in the SYN cache, what segments for an
-//! entry call for, and when it becomes a connection.
+//! Passive opens, from the SYN to the ACK of the SYN-ACK: which SYNs get a place in the SYN cache,
+//! what segments for an entry call for, and when it becomes a connection.
 //!
-//! An entry is in SYN-RECEIVED. What a segment calls for is decided by the function that also serves connections in that
-//! state (simultaneous opens): `Syns::in_syn_received`.
+//! An entry is in SYN-RECEIVED. What a segment calls for is decided by the function that also
+//! serves connections in that state (simultaneous opens): `Syns::in_syn_received`.
 
 use super::fast_open::FastOpenSyn;
 use super::held_syns::SynEvent;
@@ -66,8 +66,8 @@ impl Endpoint {
         }
     }
 
-    /// The settings of connections of a listener, if a SYN for it may be answered. RFC 9293, section 3.10.7.2, does not cover what
-    /// forbids that; the client repeats an unanswered SYN.
+    /// The settings of connections of a listener, if a SYN for it may be answered. RFC 9293,
+    /// section 3.10.7.2, does not cover what forbids that; the client repeats an unanswered SYN.
     pub(super) fn may_answer(&mut self, number: NonZeroU32) -> Result<Arc<ConnConfig>, DropReason> {
         let listener = self.listeners.get_mut(number).ok_or(DropReason::NoConnection)?;
         if !listener.may_have_room() {
@@ -82,8 +82,8 @@ impl Endpoint {
         Ok(listener.accept.conn.clone())
     }
 
-    /// Answers a SYN by a cookie, or by an entry in the SYN cache. `half_open` has no sequence number of ours yet. `iss_floor`: it
-    /// follows a connection in TIME-WAIT.
+    /// Answers a SYN by a cookie, or by an entry in the SYN cache. `half_open` has no sequence
+    /// number of ours yet. `iss_floor`: it follows a connection in TIME-WAIT.
     pub(super) fn answer_syn(
         &mut self,
         now: Instant,
@@ -101,7 +101,8 @@ impl Endpoint {
         self.begin_half_open(now, number, tuple, config, half_open, iss_floor.is_some())
     }
 
-    /// Adds an entry to the SYN cache, and queues its SYN-ACK. `reopens`: it follows a connection in TIME-WAIT.
+    /// Adds an entry to the SYN cache, and queues its SYN-ACK. `reopens`: it follows a connection
+    /// in TIME-WAIT.
     pub(super) fn begin_half_open(
         &mut self,
         now: Instant,
@@ -202,9 +203,9 @@ impl Endpoint {
         Some(HalfOpen { syns, first_sent: None, segs_in: 1 })
     }
 
-    /// True if the SYN cache has room for another entry. If it is full, the oldest one makes room, unless the source has
-    /// its share already: one source cannot push out what others have begun. `reopens`: the SYN has shown that it knows
-    /// a connection in TIME-WAIT, which not many can.
+    /// True if the SYN cache has room for another entry. If it is full, the oldest one makes room,
+    /// unless the source has its share already: one source cannot push out what others have begun.
+    /// `reopens`: the SYN has shown that it knows a connection in TIME-WAIT, which not many can.
     fn make_room(&mut self, tuple: &FourTuple, reopens: bool) -> bool {
         if !self.is_cache_full() {
             return true;
@@ -264,8 +265,9 @@ impl Endpoint {
         }
     }
 
-    /// The peer has acknowledged the SYN-ACK: the handshake becomes a connection, which takes the segment. Without room
-    /// for it the ACK is dropped. An entry in the SYN cache stays, and the peer answers the next SYN-ACK (as in Linux).
+    /// The peer has acknowledged the SYN-ACK: the handshake becomes a connection, which takes the
+    /// segment. Without room for it the ACK is dropped. An entry in the SYN cache stays, and the
+    /// peer answers the next SYN-ACK (as in Linux).
     pub(super) fn complete(
         &mut self,
         now: Instant,
@@ -295,7 +297,8 @@ impl Endpoint {
         Ingested::Accepted(id)
     }
 
-    /// Takes a place for a connection that waits for the application unless its SYN `is_answered` already.
+    /// Takes a place for a connection that waits for the application unless its SYN `is_answered`
+    /// already.
     fn take_place(&mut self, number: NonZeroU32, is_answered: bool) -> Result<(), DropReason> {
         let Some(listener) = self.listeners.get_mut(number) else { return Ok(()) };
         if !is_answered && !listener.has_room() {
@@ -308,7 +311,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Adds a connection in SYN-RECEIVED, which waits in the backlog of the listener with this number, if any.
+    /// Adds a connection in SYN-RECEIVED, which waits in the backlog of the listener with this
+    /// number, if any.
     pub(super) fn add_accepted(
         &mut self,
         now: Instant,
@@ -334,7 +338,8 @@ impl Endpoint {
         id
     }
 
-    /// Queues the SYN-ACK of the entry at `place`, unless it waits already. If too many wait, the timer tries again.
+    /// Queues the SYN-ACK of the entry at `place`, unless it waits already. If too many wait, the
+    /// timer tries again.
     fn send_syn_ack(&mut self, now: Instant, place: u32) {
         if !self.egress.strays.has_room_for_syn_ack() {
             return;
@@ -396,8 +401,8 @@ impl Endpoint {
         }
     }
 
-    /// The listener is gone: its half-open connections are reset. A peer whose RST finds no room learns it from the RST
-    /// that answers its ACK.
+    /// The listener is gone: its half-open connections are reset. A peer whose RST finds no room
+    /// learns it from the RST that answers its ACK.
     pub(super) fn reset_half_open(&mut self, now: Instant, listener: NonZeroU32) {
         for tuple in self.syn_cache.tuples_where(|entry| entry.listener == listener) {
             if let Some(place) = self.syn_cache.look_up(&tuple) {
@@ -416,7 +421,8 @@ impl Endpoint {
         }
     }
 
-    /// Removes the half-open connection at `place`, which will not become a connection because of `error`.
+    /// Removes the half-open connection at `place`, which will not become a connection because of
+    /// `error`.
     pub(super) fn end_half_open(&mut self, place: u32, error: ConnError) -> Option<Entry> {
         let entry = self.syn_cache.remove(place)?;
         self.end_answered_syn(&entry.tuple, error);

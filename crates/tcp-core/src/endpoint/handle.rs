@@ -61,9 +61,9 @@ impl Conn<'_> {
         self.conn().state()
     }
 
-    /// Copies as much of `data` into the send buffer as it takes at present, which follows the congestion window
-    /// ([`ConnConfig::min_send_buffer`](crate::ConnConfig::min_send_buffer)). 0 means that it is full;
-    /// [`Event::Writable`](crate::Event::Writable) will follow.
+    /// Copies as much of `data` into the send buffer as it takes at present, which follows the
+    /// congestion window ([`ConnConfig::min_send_buffer`](crate::ConnConfig::min_send_buffer)). 0
+    /// means that it is full; [`Event::Writable`](crate::Event::Writable) will follow.
     ///
     /// # Errors
     /// If nothing can be written any more, or not yet.
@@ -74,17 +74,20 @@ impl Conn<'_> {
         })
     }
 
-    /// Takes as much of `chunk` as the send buffer takes at present off its front, and returns the number of bytes; `chunk` keeps
-    /// the rest. 0 means that the buffer is full; [`Event::Writable`](crate::Event::Writable) will follow, as after a partial
+    /// Takes as much of `chunk` as the send buffer takes at present off its front, and returns the
+    /// number of bytes; `chunk` keeps the rest. 0 means that the buffer is full;
+    /// [`Event::Writable`](crate::Event::Writable) will follow, as after a partial
     /// [`write`](Self::write).
     ///
-    /// A chunk of at least 65,536 bytes is not copied: the connection shares its memory, and packets borrow from it. Smaller
-    /// ones are copied like the data of a write, except for the rest of a larger one that was taken in part. Chunks and
-    /// writes may alternate; the stream has the order of the calls.
+    /// A chunk of at least 65,536 bytes is not copied: the connection shares its memory, and
+    /// packets borrow from it. Smaller ones are copied like the data of a write, except for the
+    /// rest of a larger one that was taken in part. Chunks and writes may alternate; the stream has
+    /// the order of the calls.
     ///
-    /// What is shared counts as memory of the connection ([`Endpoint::memory`]), and cannot be freed, until the peer has
-    /// acknowledged all of it that was taken. If a chunk is a small part of a larger allocation, it keeps all of that from being freed
-    /// meanwhile, which the connection cannot know.
+    /// What is shared counts as memory of the connection ([`Endpoint::memory`]), and cannot be
+    /// freed, until the peer has acknowledged all of it that was taken. If a chunk is a small part
+    /// of a larger allocation, it keeps all of that from being freed meanwhile, which the
+    /// connection cannot know.
     ///
     /// # Errors
     /// As [`write`](Self::write); then nothing was taken.
@@ -104,8 +107,8 @@ impl Conn<'_> {
         self.write_bytes_up_to(now, chunk, usize::MAX)
     }
 
-    /// The same, for at most `most` bytes of `chunk`: for a driver whose connections take turns. Whether it is shared depends on the
-    /// length of the chunk, and not on `most`.
+    /// The same, for at most `most` bytes of `chunk`: for a driver whose connections take turns.
+    /// Whether it is shared depends on the length of the chunk, and not on `most`.
     ///
     /// # Errors
     /// As [`write_bytes`](Self::write_bytes).
@@ -118,8 +121,8 @@ impl Conn<'_> {
         self.act(now, |conn, ctx| conn.write_chunk(ctx.budget, chunk, most))
     }
 
-    /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns the number of
-    /// bytes written.
+    /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns the
+    /// number of bytes written.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -147,30 +150,32 @@ impl Conn<'_> {
         self.conn_mut().is_writable()
     }
 
-    /// Requests [`Event::Writable`](crate::Event::Writable) when a write would take `bytes`, or all that the send buffer
-    /// takes at present; at once if it already would. Without it the event comes after a partial write, when a
-    /// third of the buffer is free.
+    /// Requests [`Event::Writable`](crate::Event::Writable) when a write would take `bytes`, or all
+    /// that the send buffer takes at present; at once if it already would. Without it the event
+    /// comes after a partial write, when a third of the buffer is free.
     pub fn want_write_space(&mut self, now: Instant, bytes: usize) {
         self.act(now, |conn, _| conn.want_space(bytes));
     }
 
-    /// Copies received data into `buf` and frees it. 0 with a non-empty `buf` means that there is no data yet
-    /// or, if [`at_end`](Self::at_end) is true, that the stream has ended.
+    /// Copies received data into `buf` and frees it. 0 with a non-empty `buf` means that there is
+    /// no data yet or, if [`at_end`](Self::at_end) is true, that the stream has ended.
     ///
     /// # Errors
-    /// If the connection ended with an error before the end of the peer's stream, and everything received was
-    /// read.
+    /// If the connection ended with an error before the end of the peer's stream, and everything
+    /// received was read.
     pub fn read(&mut self, now: Instant, buf: &mut [u8]) -> Result<usize, StreamError> {
         self.act(now, |conn, ctx| conn.read(ctx, buf))
     }
 
-    /// Takes the first received data out of the connection: at most `max` bytes, and as many as lie together in memory, which
-    /// may be fewer than have arrived. `None` with a `max` above 0 means what 0 means for [`read`](Self::read): there is no data yet
-    /// or, if [`at_end`](Self::at_end) is true, the stream has ended.
+    /// Takes the first received data out of the connection: at most `max` bytes, and as many as lie
+    /// together in memory, which may be fewer than have arrived. `None` with a `max` above 0 means
+    /// what 0 means for [`read`](Self::read): there is no data yet or, if [`at_end`](Self::at_end)
+    /// is true, the stream has ended.
     ///
-    /// Large chunks are not copied: of a connection whose data is read in chunks, it is received into blocks of 65,536 bytes,
-    /// which the chunks share. So a chunk may keep as much memory from being freed until it is dropped; the connection does
-    /// not count that any more. Small ones are copied into memory of their own.
+    /// Large chunks are not copied: of a connection whose data is read in chunks, it is received
+    /// into blocks of 65,536 bytes, which the chunks share. So a chunk may keep as much memory from
+    /// being freed until it is dropped; the connection does not count that any more. Small ones are
+    /// copied into memory of their own.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -178,7 +183,8 @@ impl Conn<'_> {
         self.act(now, |conn, ctx| conn.read_chunk(ctx, max))
     }
 
-    /// The received data, in place: all of it or, if it lies in more than two places, its beginning.
+    /// The received data, in place: all of it or, if it lies in more than two places, its
+    /// beginning.
     #[must_use]
     pub fn peek(&self) -> [&[u8]; 2] {
         self.conn().peek()
@@ -189,15 +195,15 @@ impl Conn<'_> {
         self.act(now, |conn, ctx| conn.consume(ctx, n));
     }
 
-    /// True if the peer has closed its side and everything received was read. Stays true however the
-    /// connection ends later.
+    /// True if the peer has closed its side and everything received was read. Stays true however
+    /// the connection ends later.
     #[must_use]
     pub fn at_end(&self) -> bool {
         self.conn().at_end()
     }
 
-    /// True if the peer has acknowledged everything written and the FIN. Stays true however the connection
-    /// ends later.
+    /// True if the peer has acknowledged everything written and the FIN. Stays true however the
+    /// connection ends later.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         self.conn().is_flushed()
@@ -236,9 +242,9 @@ impl Conn<'_> {
         self.conn().next_deadline()
     }
 
-    /// Calls `visit` with each variable that the policies of the connection show: those of the congestion
-    /// control, of the ACK policy, and of the RTO response, in this order. None before the connection is
-    /// established.
+    /// Calls `visit` with each variable that the policies of the connection show: those of the
+    /// congestion control, of the ACK policy, and of the RTO response, in this order. None before
+    /// the connection is established.
     pub fn metrics(&self, visit: &mut dyn FnMut(PolicyKind, Metric)) {
         self.conn().metrics(visit);
     }

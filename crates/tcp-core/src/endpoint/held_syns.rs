@@ -1,12 +1,14 @@
-//! SYNs that are held for the application: nothing has been answered yet, and the application decides whether, when and how.
+//! SYNs that are held for the application: nothing has been answered yet, and the application
+//! decides whether, when and how.
 //!
-//! A held SYN is a record of some 150 bytes, beside the SYN cache: the cache is for handshakes that wait for the client, and
-//! its entries make room for each other. A held SYN waits for the application, so a newer one does not displace it; what
-//! finds no room is dropped, and comes again. Once the application has accepted it, an entry of the SYN cache takes over, and
-//! only a note remains here that tells whose it is.
+//! A held SYN is a record of some 150 bytes, beside the SYN cache: the cache is for handshakes that
+//! wait for the client, and its entries make room for each other. A held SYN waits for the
+//! application, so a newer one does not displace it; what finds no room is dropped, and comes
+//! again. Once the application has accepted it, an entry of the SYN cache takes over, and only a
+//! note remains here that tells whose it is.
 //!
-//! **Cost.** All operations are O(1), amortised where tables grow and shrink, but for listeners, of which there are few:
-//! O(log n).
+//! **Cost.** All operations are O(1), amortised where tables grow and shrink, but for listeners, of
+//! which there are few: O(log n).
 
 use super::deadline_table::{DeadlineTable, Deadlined, KEEP, Wait};
 use super::shares::{Shares, spread};
@@ -70,10 +72,12 @@ impl IncomingSyn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SynEvent {
-    /// A listener holds a SYN that the application has not taken ([`Endpoint::next_syn`](crate::Endpoint::next_syn)). Told once, and again
-    /// only after `next_syn` has returned `None`.
+    /// A listener holds a SYN that the application has not taken
+    /// ([`Endpoint::next_syn`](crate::Endpoint::next_syn)). Told once, and again only after
+    /// `next_syn` has returned `None`.
     Arrived(ListenerId),
-    /// The handshake of a SYN that the application has accepted is complete. The connection is the application's.
+    /// The handshake of a SYN that the application has accepted is complete. The connection is the
+    /// application's.
     Connected {
         /// The SYN.
         syn: SynId,
@@ -84,8 +88,9 @@ pub enum SynEvent {
     Ended {
         /// The SYN.
         syn: SynId,
-        /// `Reset` by the client, which may also have begun anew; `TimedOut` if the application did not answer in time, or the
-        /// client did not answer the SYN-ACK; `OutOfMemory`; `Aborted` if the listener is gone.
+        /// `Reset` by the client, which may also have begun anew; `TimedOut` if the application did
+        /// not answer in time, or the client did not answer the SYN-ACK; `OutOfMemory`; `Aborted`
+        /// if the listener is gone.
         error: ConnError,
     },
 }
@@ -303,7 +308,8 @@ impl HeldSyns {
         self.listeners.values_mut().for_each(|of| of.limit = Limit::own(0));
     }
 
-    /// Holds a SYN for `timeout`. None of `tuple` may be held; at most `most` are, and the listener [has room](Self::has_room_for).
+    /// Holds a SYN for `timeout`. None of `tuple` may be held; at most `most` are, and the listener
+    /// [has room](Self::has_room_for).
     pub(super) fn hold(
         &mut self,
         now: Instant,

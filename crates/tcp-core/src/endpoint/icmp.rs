@@ -1,4 +1,5 @@
-//! ICMP: answers pings, and passes errors, after RFC 5927's checks, to their connection or UDP socket.
+//! ICMP: answers pings, and passes errors, after RFC 5927's checks, to their connection or UDP
+//! socket.
 
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
@@ -37,8 +38,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 1122, section 3.2.2.6, and RFC 4443, section 4.2: the reply has the request's identifier, sequence
-    /// number and data, and is sent from the requested address.
+    /// RFC 1122, section 3.2.2.6, and RFC 4443, section 4.2: the reply has the request's
+    /// identifier, sequence number and data, and is sent from the requested address.
     fn on_echo_request(&mut self, now: Instant, ip: &IpInfo, echo: &IcmpEcho<'_>) -> Ingested {
         self.observe.counters.icmp_in_echos += 1;
         // The reply is as long as the request, and cannot be fragmented.
@@ -56,8 +57,8 @@ impl Endpoint {
         Ingested::Handled
     }
 
-    /// RFC 5927, section 4: an error is only accepted if it quotes a segment of an existing connection; the
-    /// connection checks that the segment is outstanding.
+    /// RFC 5927, section 4: an error is only accepted if it quotes a segment of an existing
+    /// connection; the connection checks that the segment is outstanding.
     fn on_icmp_error(&mut self, now: Instant, error: &wire::IcmpError) -> Ingested {
         let quoted = &error.quoted;
         if quoted.protocol == PROTOCOL_UDP {
@@ -80,8 +81,8 @@ impl Endpoint {
         Ingested::Conn(id)
     }
 
-    /// An error about a half-open connection changes nothing: the peer may answer all the same, and if it does not, the
-    /// entry ends by itself.
+    /// An error about a half-open connection changes nothing: the peer may answer all the same, and
+    /// if it does not, the entry ends by itself.
     fn on_icmp_half_open(&mut self, place: u32, error: IcmpError, quoted: SeqNum) -> Ingested {
         let outstanding = self.syn_cache.get(place).is_some_and(|entry| entry.syns.is_outstanding(quoted));
         let counters = &mut self.observe.counters;
@@ -107,8 +108,8 @@ fn meaning(kind: &IcmpErrorKind) -> Option<IcmpError> {
     match *kind {
         IcmpErrorKind::PacketTooBig { mtu } => Some(IcmpError::TooBig(mtu)),
         IcmpErrorKind::DestinationUnreachable { reason, .. } => Some(match reason {
-            // RFC 1122, section 4.2.3.9: hard errors. Whether they end the connection depends on its state
-            // (RFC 5927, section 5.2).
+            // RFC 1122, section 4.2.3.9: hard errors. Whether they end the connection depends on
+            // its state (RFC 5927, section 5.2).
             Unreachable::Protocol | Unreachable::Port => IcmpError::Refused,
             Unreachable::Network | Unreachable::Host | Unreachable::Prohibited | Unreachable::Other => {
                 IcmpError::Unreachable

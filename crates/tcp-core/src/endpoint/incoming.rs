@@ -1,4 +1,5 @@
-//! Accepting in three steps: a SYN is held, the application looks at it, and answers when it knows what to say.
+//! Accepting in three steps: a SYN is held, the application looks at it, and answers when it knows
+//! what to say.
 //!
 //! ```text
 //!   SYN ──► held ──┬─ accept_syn ──► SYN cache ──► SYN-ACK ── ACK ──► SynEvent::Connected
@@ -7,18 +8,21 @@
 //!                  └─ RST, another SYN, too long, no memory ──► SynEvent::Ended, if the application has it
 //! ```
 //!
-//! To its client, a listener whose SYN is held is in LISTEN and has not answered: repeated SYNs are absorbed (what they say of
-//! timestamps and ECN counts for the SYN-ACK), an ACK gets an RST (RFC 9293, section 3.10.7.2), and nothing is
-//! challenged, because a challenge ACK would be an answer.
+//! To its client, a listener whose SYN is held is in LISTEN and has not answered: repeated SYNs are
+//! absorbed (what they say of timestamps and ECN counts for the SYN-ACK), an ACK gets an RST (RFC
+//! 9293, section 3.10.7.2), and nothing is challenged, because a challenge ACK would be an answer.
 //!
-//! - **An RST** ends a held SYN if it has the number behind the SYN's, as for a half-open connection (RFC 5961, section 3); a stranger has
-//!   to guess it.
-//! - **A SYN with another number** is a client that has begun anew: the held one ends, and the new one is held. A stranger who
-//!   guesses addresses and ports can do that, too; the client's next SYN undoes it.
+//! - **An RST** ends a held SYN if it has the number behind the SYN's, as for a half-open
+//!   connection (RFC 5961, section 3); a stranger has to guess it.
+//! - **A SYN with another number** is a client that has begun anew: the held one ends, and the new
+//!   one is held. A stranger who guesses addresses and ports can do that, too; the client's next
+//!   SYN undoes it.
 //! - **TIME-WAIT** that the SYN may end (RFC 6191) lasts until it is accepted.
-//! - **SYN cookies** are not used for SYNs that are accepted: they save the state that the held SYN has taken already. The entry in
-//!   the SYN cache has to find room as any other. SYNs that are released are answered with cookies as those of other listeners.
-//! - **Fast open** is off: data of a SYN would have to be kept, and nobody has accepted it yet. The client sends it again.
+//! - **SYN cookies** are not used for SYNs that are accepted: they save the state that the held SYN
+//!   has taken already. The entry in the SYN cache has to find room as any other. SYNs that are
+//!   released are answered with cookies as those of other listeners.
+//! - **Fast open** is off: data of a SYN would have to be kept, and nobody has accepted it yet. The
+//!   client sends it again.
 
 use super::held_syns::{IncomingSyn, SynEvent, SynId};
 use super::memory::takes_held_syn;
@@ -44,20 +48,24 @@ pub enum Refusal {
     Rst,
     /// Without a word: the client repeats its SYN, which is held anew, and times out in the end.
     Drop,
-    /// By an ICMP error, within the limits of such errors ([`icmp_errors_per_second`](crate::EndpointConfig::icmp_errors_per_second),
+    /// By an ICMP error, within the limits of such errors
+    /// ([`icmp_errors_per_second`](crate::EndpointConfig::icmp_errors_per_second),
     /// [`refuse_datagrams`](crate::EndpointConfig::refuse_datagrams)).
     ///
-    /// For one of the endpoint's own addresses it says *port unreachable* (RFC 1122, section 3.2.2.1: IPv4 code 3; RFC 4443, section 3.1: IPv6
-    /// code 4); Linux clients fail with `ECONNREFUSED`. For an address that it answers for in the name of others it says *administratively prohibited*
-    /// (RFC 1812, section 5.2.7.1: code 13; RFC 4443: code 1), as a gateway does that does not let the connection pass; Linux
-    /// clients fail with `EHOSTUNREACH` over IPv4, and `EACCES` over IPv6.
+    /// For one of the endpoint's own addresses it says *port unreachable* (RFC 1122, section
+    /// 3.2.2.1: IPv4 code 3; RFC 4443, section 3.1: IPv6 code 4); Linux clients fail with
+    /// `ECONNREFUSED`. For an address that it answers for in the name of others it says
+    /// *administratively prohibited* (RFC 1812, section 5.2.7.1: code 13; RFC 4443: code 1), as a
+    /// gateway does that does not let the connection pass; Linux clients fail with `EHOSTUNREACH`
+    /// over IPv4, and `EACCES` over IPv6.
     Unreachable,
 }
 
 impl Endpoint {
-    /// The next SYN of a listener that [holds](crate::AcceptConfig::hold_syns) them; `None` if there is none, and
-    /// [`SynEvent::Arrived`] tells of the next. The application must [accept](Self::accept_syn) or [refuse](Self::refuse_syn)
-    /// it. Until then its client waits, and repeats its SYN in vain. O(log n) for n listeners.
+    /// The next SYN of a listener that [holds](crate::AcceptConfig::hold_syns) them; `None` if
+    /// there is none, and [`SynEvent::Arrived`] tells of the next. The application must
+    /// [accept](Self::accept_syn) or [refuse](Self::refuse_syn) it. Until then its client waits,
+    /// and repeats its SYN in vain. O(log n) for n listeners.
     ///
     /// ```
     /// use ackline_tcp_core::endpoint::{IncomingSyn, Refusal, SynEvent, SynId};
@@ -93,8 +101,9 @@ impl Endpoint {
         self.held_syns.take_next(NonZeroU32::new(listener.0)?)
     }
 
-    /// Answers a SYN with a SYN-ACK. [`SynEvent::Connected`] follows when the client has acknowledged it, or
-    /// [`SynEvent::Ended`]. The connection has the settings that the listener has now. O(1).
+    /// Answers a SYN with a SYN-ACK. [`SynEvent::Connected`] follows when the client has
+    /// acknowledged it, or [`SynEvent::Ended`]. The connection has the settings that the listener
+    /// has now. O(1).
     ///
     /// # Errors
     /// [`AcceptError`]: the SYN is not held any more, and no event follows.
@@ -131,8 +140,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Refuses a SYN. One that has been accepted, and whose handshake is not complete, is reset, however it is refused. Nothing
-    /// happens if it is gone. O(1).
+    /// Refuses a SYN. One that has been accepted, and whose handshake is not complete, is reset,
+    /// however it is refused. Nothing happens if it is gone. O(1).
     pub fn refuse_syn(&mut self, now: Instant, id: SynId, how: Refusal) {
         self.now = self.now.max(now);
         self.unsettled = true;
@@ -147,10 +156,12 @@ impl Endpoint {
         }
     }
 
-    /// Answers a SYN as a listener does that holds none, and lets it go: by an entry in the SYN cache, or a cookie that takes nothing. If
-    /// the client completes the handshake, the connection waits in the listener's [backlog](crate::AcceptConfig::backlog) as any other.
-    /// For an application that has more SYNs than it has answers for, and wants clients to prove their addresses first. What finds
-    /// no room is dropped and counted; the client repeats it. No event follows. Nothing happens if the SYN is gone. O(1).
+    /// Answers a SYN as a listener does that holds none, and lets it go: by an entry in the SYN
+    /// cache, or a cookie that takes nothing. If the client completes the handshake, the connection
+    /// waits in the listener's [backlog](crate::AcceptConfig::backlog) as any other. For an
+    /// application that has more SYNs than it has answers for, and wants clients to prove their
+    /// addresses first. What finds no room is dropped and counted; the client repeats it. No event
+    /// follows. Nothing happens if the SYN is gone. O(1).
     pub fn release_syn(&mut self, now: Instant, id: SynId) {
         self.now = self.now.max(now);
         self.unsettled = true;
@@ -273,7 +284,8 @@ impl Endpoint {
         self.count_held_syns();
     }
 
-    /// The half-open connection of `tuple` has ended. If the application has accepted its SYN, it is told.
+    /// The half-open connection of `tuple` has ended. If the application has accepted its SYN, it
+    /// is told.
     pub(super) fn end_answered_syn(&mut self, tuple: &FourTuple, error: ConnError) {
         if let Some(syn) = self.held_syns.take_answered(tuple) {
             self.held_syns.tell(SynEvent::Ended { syn, error });

@@ -184,7 +184,8 @@ impl Endpoint {
         Ingested::Conn(id)
     }
 
-    /// A segment without a connection: RFC 9293, section 3.10.7.2 if there is a listener, otherwise 3.10.7.1.
+    /// A segment without a connection: RFC 9293, section 3.10.7.2 if there is a listener, otherwise
+    /// 3.10.7.1.
     pub(super) fn give_to_listener(
         &mut self,
         now: Instant,
@@ -241,8 +242,8 @@ impl Endpoint {
         self.drop_packet(DropReason::NoConnection)
     }
 
-    /// Queues an RST, within the rate limit: an attacker must not be able to use this host as a source of
-    /// traffic.
+    /// Queues an RST, within the rate limit: an attacker must not be able to use this host as a
+    /// source of traffic.
     pub(super) fn send_reset(&mut self, now: Instant, tuple: FourTuple, rst: RstSpec) -> Ingested {
         if !self.egress.strays.has_room_for_reset() || !self.resets.allow(now) {
             return self.drop_packet(DropReason::RstLimited);
@@ -251,8 +252,8 @@ impl Endpoint {
         Ingested::Handled
     }
 
-    /// Drops packets for other hosts, and those whose source cannot be answered (RFC 1122, section 3.2.1.3,
-    /// and RFC 9293, section 3.9.2.3: neither address may be broadcast or multicast).
+    /// Drops packets for other hosts, and those whose source cannot be answered (RFC 1122, section
+    /// 3.2.1.3, and RFC 9293, section 3.9.2.3: neither address may be broadcast or multicast).
     pub(super) fn check_addresses(&mut self, ip: &IpInfo) -> Option<Ingested> {
         if is_unicast(ip.src) && is_unicast(ip.dst) && self.is_local(ip.dst) {
             return None;
@@ -274,8 +275,8 @@ pub(super) fn named_by(ip: &IpInfo, segment: &TcpSegment<'_>) -> FourTuple {
     FourTuple::new(local, SocketAddr::new(ip.src, segment.src_port))
 }
 
-/// What the scheduler is told of an accepted packet with `headers` and `payload` bytes. The headers of a merged one count once per wire
-/// segment.
+/// What the scheduler is told of an accepted packet with `headers` and `payload` bytes. The headers
+/// of a merged one count once per wire segment.
 pub(super) fn arrival(
     conn: ConnId,
     headers: u32,

@@ -1,17 +1,17 @@
 //! Initial sequence numbers and timestamp offsets.
 //!
-//! Both are keyed hashes of the connection's addresses and ports. An off-path attacker cannot guess them; yet
-//! a later connection between the same two sockets continues where the earlier one ended, so that old
-//! segments fall outside its window (RFC 6528) and a peer in TIME-WAIT sees its timestamps increase (RFC
-//! 6191).
+//! Both are keyed hashes of the connection's addresses and ports. An off-path attacker cannot guess
+//! them; yet a later connection between the same two sockets continues where the earlier one ended,
+//! so that old segments fall outside its window (RFC 6528) and a peer in TIME-WAIT sees its
+//! timestamps increase (RFC 6191).
 
 use crate::four_tuple::FourTuple;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use siphasher::sip::SipHasher24;
 
-/// Generates initial sequence numbers and timestamp offsets. The endpoint has one, and uses it for each SYN
-/// and SYN-ACK.
+/// Generates initial sequence numbers and timestamp offsets. The endpoint has one, and uses it for
+/// each SYN and SYN-ACK.
 #[derive(Clone)]
 pub(crate) struct IsnGenerator {
     hasher: SipHasher24,
@@ -27,28 +27,29 @@ impl IsnGenerator {
         Self { hasher: SipHasher24::new_with_key(&secret) }
     }
 
-    /// ISN = M + F(local address, local port, remote address, remote port, secret), where M counts steps of 4
-    /// microseconds (RFC 6528, section 3). F is SipHash-2-4.
+    /// ISN = M + F(local address, local port, remote address, remote port, secret), where M counts
+    /// steps of 4 microseconds (RFC 6528, section 3). F is SipHash-2-4.
     #[must_use]
     pub(crate) fn isn(&self, now: Instant, connection: &FourTuple) -> SeqNum {
         let ticks = now.as_nanos() / TICK_NANOS;
         SeqNum(self.hasher.hash(connection.as_bytes()) as u32) + ticks as u32
     }
 
-    /// The ISN of a connection that follows one in TIME-WAIT between the same sockets whose SND.NXT was
-    /// `floor`: [`isn`](Self::isn) if that is above it, otherwise the next number (RFC 9293, section 3.6.1:
-    /// "larger than the largest sequence number it used on the previous connection").
+    /// The ISN of a connection that follows one in TIME-WAIT between the same sockets whose SND.NXT
+    /// was `floor`: [`isn`](Self::isn) if that is above it, otherwise the next number (RFC 9293,
+    /// section 3.6.1: "larger than the largest sequence number it used on the previous
+    /// connection").
     #[must_use]
     pub(crate) fn isn_above(&self, now: Instant, connection: &FourTuple, floor: SeqNum) -> SeqNum {
         self.isn(now, connection).max(floor + 1)
     }
 
-    /// The offset of a connection's timestamp clock, which keeps the clock from revealing the host's uptime,
-    /// or which connections belong to one host (RFC 7323, sections 5.4 and 7.1).
+    /// The offset of a connection's timestamp clock, which keeps the clock from revealing the
+    /// host's uptime, or which connections belong to one host (RFC 7323, sections 5.4 and 7.1).
     #[must_use]
     pub(crate) fn timestamp_offset(&self, connection: &FourTuple) -> u32 {
-        // The half of the hash not used for the ISN: the bits of a keyed hash reveal nothing about each
-        // other.
+        // The half of the hash not used for the ISN: the bits of a keyed hash reveal nothing about
+        // each other.
         (self.hasher.hash(connection.as_bytes()) >> 32) as u32
     }
 }

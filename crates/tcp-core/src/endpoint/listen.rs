@@ -85,8 +85,8 @@ impl Listeners {
         Some(number)
     }
 
-    /// The listener for `local`: one for the address takes precedence over one for the port, and that over
-    /// one for everything.
+    /// The listener for `local`: one for the address takes precedence over one for the port, and
+    /// that over one for everything.
     pub(super) fn find(&self, local: SocketAddr) -> Option<NonZeroU32> {
         let at = |place| self.places.get(&place).copied();
         at((Some(local.ip()), local.port())).or_else(|| at((None, local.port()))).or_else(|| at((None, 0)))

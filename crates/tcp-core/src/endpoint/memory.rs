@@ -1,24 +1,31 @@
-//! The endpoint's side of its [memory budget](crate::budget): what is charged, and who goes if the budget is used up.
+//! The endpoint's side of its [memory budget](crate::budget): what is charged, and who goes if the
+//! budget is used up.
 //!
-//! A connection is charged with what it holds and with its entries in the endpoint's arrays, at each
-//! [settlement](super::service). The rest (half-open connections, held SYNs, records in TIME-WAIT, what is known by destination, UDP sockets
-//! and what waits in them, packets without a connection, descriptors, spare blocks) is charged as a whole. Arrays do not shrink when connections end, so their spare entries are not charged: after a peak they may
-//! hold a few percent of it.
+//! A connection is charged with what it holds and with its entries in the endpoint's arrays, at
+//! each [settlement](super::service). The rest (half-open connections, held SYNs, records in
+//! TIME-WAIT, what is known by destination, UDP sockets and what waits in them, packets without a
+//! connection, descriptors, spare blocks) is charged as a whole. Arrays do not shrink when
+//! connections end, so their spare entries are not charged: after a peak they may hold a few
+//! percent of it.
 //!
-//! **Memory is short** if the budget is exceeded, or if it had nothing for somebody who holds less than its share. Then
-//! the least valuable goes first:
+//! **Memory is short** if the budget is exceeded, or if it had nothing for somebody who holds less
+//! than its share. Then the least valuable goes first:
 //!
 //! 1. orphans, the one without progress for longest first;
-//! 2. half-open connections, fragments and held SYNs if the budget is exceeded, and records in TIME-WAIT, the oldest first;
+//! 2. half-open connections, fragments and held SYNs if the budget is exceeded, and records in
+//!    TIME-WAIT, the oldest first;
 //! 3. out-of-order data, which its senders still have;
-//! 4. connections that hold more than an equal share and have not moved for a second, the one that has stood still
-//!    longest first. One that holds less never has to go: then somebody else holds more.
+//! 4. connections that hold more than an equal share and have not moved for a second, the one that
+//!    has stood still longest first. One that holds less never has to go: then somebody else holds
+//!    more.
 //!
-//! Of several endpoints of one host, one that holds less than its [part](crate::host_memory) frees nothing. It asks the others, and those that hold more than theirs
-//! do the same for it. The [driver](Endpoint::calls_others) has to wake them: connections that stand still have nothing to do.
+//! Of several endpoints of one host, one that holds less than its [part](crate::host_memory) frees
+//! nothing. It asks the others, and those that hold more than theirs do the same for it. The
+//! [driver](Endpoint::calls_others) has to wake them: connections that stand still have nothing to
+//! do.
 //!
-//! For the last two, a hand goes round the connections and looks at a few per settlement. It rests if it has gone all
-//! the way round for nothing.
+//! For the last two, a hand goes round the connections and looks at a few per settlement. It rests
+//! if it has gone all the way round for nothing.
 
 use super::Endpoint;
 use super::held_syns::RECORD as HELD_SYN;
@@ -30,8 +37,8 @@ use crate::error::ConnError;
 use crate::policy::sched::Descriptor;
 use crate::time::{Duration, Instant};
 
-/// What the endpoint's arrays hold for a connection: its slot, its place in the timing wheel, and its bucket in the hash
-/// table.
+/// What the endpoint's arrays hold for a connection: its slot, its place in the timing wheel, and
+/// its bucket in the hash table.
 const ENTRIES: usize = size_of::<Slot>() + 4 + 16;
 
 /// What a half-open connection takes, with its share of the tables.
@@ -65,8 +72,8 @@ pub(super) fn takes_connection(budget: &mut Budget) -> bool {
     budget.admit(ENTRIES + size_of::<Connection>())
 }
 
-/// True if the budget has room for another half-open connection, which it has taken then. For a SYN, which anybody can
-/// forge, nobody has to go.
+/// True if the budget has room for another half-open connection, which it has taken then. For a
+/// SYN, which anybody can forge, nobody has to go.
 pub(super) fn takes_half_open(budget: &mut Budget) -> bool {
     budget.take(HALF_OPEN)
 }
@@ -103,7 +110,8 @@ impl Endpoint {
         self.tables_of_strangers() + self.tables_of_connections()
     }
 
-    /// Those of tables that only change with what concerns no connection, or ends one: [`unsettled`](Endpoint::unsettled) tells.
+    /// Those of tables that only change with what concerns no connection, or ends one:
+    /// [`unsettled`](Endpoint::unsettled) tells.
     fn tables_of_strangers(&self) -> usize {
         self.syn_cache.memory()
             + self.held_syns.memory()

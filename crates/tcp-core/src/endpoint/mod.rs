@@ -27,8 +27,8 @@
 //! | `deadline_table.rs`, `shares.rs` | storage of records that wait for a time; how many come from each source |
 //! | `isn.rs`, `ports.rs`, `rng.rs` | values that must not be guessable |
 //!
-//! A packet or a timer costs O(1), whatever the number of connections: only [`Endpoint::unlisten`] walks over
-//! all of them.
+//! A packet or a timer costs O(1), whatever the number of connections: only [`Endpoint::unlisten`]
+//! walks over all of them.
 
 mod address_table;
 mod batch;
@@ -127,7 +127,8 @@ use wheel::TimingWheel;
 /// A host's TCP, with all its connections, listeners and timers, and its UDP.
 ///
 /// **Give inputs, all stamped with the same instant; then drain [`transmit`](Self::transmit), then
-/// [`poll_event`](Self::poll_event); then sleep until [`poll_timeout`](Self::poll_timeout) or the next input.**
+/// [`poll_event`](Self::poll_event); then sleep until [`poll_timeout`](Self::poll_timeout) or the
+/// next input.**
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
@@ -161,11 +162,14 @@ pub struct Endpoint {
     shard: Option<Box<Shard>>,
     /// Connections with events for the application. [`Flags::EVENTS`] marks those in this queue.
     events: VecDeque<u32>,
-    /// Connections touched since they were last settled. [`Flags::TOUCHED`] marks those in this list.
+    /// Connections touched since they were last settled. [`Flags::TOUCHED`] marks those in this
+    /// list.
     touched: Vec<u32>,
-    /// Connections of which only the notices were taken since then. [`Flags::NOTICED`] marks those to be settled.
+    /// Connections of which only the notices were taken since then. [`Flags::NOTICED`] marks those
+    /// to be settled.
     noticed: Vec<u32>,
-    /// Something has happened that touches no connection, and may have changed what the tables hold.
+    /// Something has happened that touches no connection, and may have changed what the tables
+    /// hold.
     unsettled: bool,
     /// Bytes that these tables held when they were last settled.
     strangers: usize,
@@ -205,9 +209,11 @@ pub enum Ingested {
     Conn(ConnId),
     /// A SYN for a listener, which a SYN-ACK answers.
     HalfOpen,
-    /// A SYN for a listener that [holds](AcceptConfig::hold_syns) them, which waits for the application's answer.
+    /// A SYN for a listener that [holds](AcceptConfig::hold_syns) them, which waits for the
+    /// application's answer.
     HeldSyn,
-    /// It completed a handshake, or is a SYN with a valid fast open cookie: a listener has a new connection.
+    /// It completed a handshake, or is a SYN with a valid fast open cookie: a listener has a new
+    /// connection.
     Accepted(ConnId),
     /// It waits in a UDP socket.
     Datagram(UdpId),
@@ -222,8 +228,8 @@ pub enum Ingested {
 }
 
 impl Endpoint {
-    /// An endpoint without connections. `seed` feeds initial sequence numbers, ports and hashes: it must be
-    /// random if peers are not trusted, and fixed if a run must be repeatable.
+    /// An endpoint without connections. `seed` feeds initial sequence numbers, ports and hashes: it
+    /// must be random if peers are not trusted, and fixed if a run must be repeatable.
     #[must_use]
     pub fn new(config: EndpointConfig, scheduler: Box<dyn EgressScheduler>, seed: [u8; 32]) -> Self {
         let mut config = config;
@@ -281,16 +287,17 @@ impl Endpoint {
         self.config.tx_checksum = mode;
     }
 
-    /// Says what the streams of connections made from now on consist of, in both directions: for simulations. A connection keeps
-    /// the length of its data instead of the data for as long as what it is given is exactly that, and behaves in every respect as
-    /// if it kept them, [`Info::memory`](crate::info::Info::memory) included. Octets that are not the pattern's are stored, and so
-    /// is what a connection receives once a packet brought it 16 KiB or more.
+    /// Says what the streams of connections made from now on consist of, in both directions: for
+    /// simulations. A connection keeps the length of its data instead of the data for as long as
+    /// what it is given is exactly that, and behaves in every respect as if it kept them,
+    /// [`Info::memory`](crate::info::Info::memory) included. Octets that are not the pattern's are
+    /// stored, and so is what a connection receives once a packet brought it 16 KiB or more.
     pub fn set_pattern(&mut self, pattern: Option<Pattern>) {
         self.pattern = pattern;
     }
 
-    /// Starts listening. Port 0 picks a free [ephemeral port](EndpointConfig::ephemeral_ports), which
-    /// [`listens_on`](Self::listens_on) returns.
+    /// Starts listening. Port 0 picks a free [ephemeral port](EndpointConfig::ephemeral_ports),
+    /// which [`listens_on`](Self::listens_on) returns.
     ///
     /// # Errors
     /// See [`ListenError`].
@@ -317,12 +324,14 @@ impl Endpoint {
         self.listeners.place_of(listener)
     }
 
-    /// The settings of a listener; changes apply to connections accepted from now on. `None` if it is gone.
+    /// The settings of a listener; changes apply to connections accepted from now on. `None` if it
+    /// is gone.
     pub fn accept_config(&mut self, listener: ListenerId) -> Option<&mut AcceptConfig> {
         self.listeners.accept_config(listener)
     }
 
-    /// Stops listening. Resets connections that the application has not accepted yet, and refuses held SYNs.
+    /// Stops listening. Resets connections that the application has not accepted yet, and refuses
+    /// held SYNs.
     pub fn unlisten(&mut self, now: Instant, listener: ListenerId) {
         self.now = self.now.max(now);
         let Some(number) = self.listeners.remove(listener) else { return };
@@ -342,8 +351,9 @@ impl Endpoint {
         }
     }
 
-    /// Opens a connection. With [`ConnConfig::fast_open`], what is written before the next [`transmit`](Self::transmit)
-    /// goes with the SYN, if the server has given this host a cookie before.
+    /// Opens a connection. With [`ConnConfig::fast_open`], what is written before the next
+    /// [`transmit`](Self::transmit) goes with the SYN, if the server has given this host a cookie
+    /// before.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -364,18 +374,20 @@ impl Endpoint {
         self.take_packet(now, &packet)
     }
 
-    /// Processes a segment whose headers are fields already, as if [`wire::parse`](crate::wire::parse) had just made them of a
-    /// packet: from another endpoint of this process that [has not made octets of
-    /// them](TxBudget::taking_fields). It must be no SYN, because fast open options are read from the octets.
+    /// Processes a segment whose headers are fields already, as if
+    /// [`wire::parse`](crate::wire::parse) had just made them of a packet: from another endpoint of
+    /// this process that [has not made octets of them](TxBudget::taking_fields). It must be no SYN,
+    /// because fast open options are read from the octets.
     pub fn ingest_segment(&mut self, now: Instant, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
         self.now = self.now.max(now);
         self.take_fields(now, ip, segment)
     }
 
-    /// Processes packets that arrived together, in their order: as [`ingest`](Self::ingest) for each, but segments of one connection that follow
-    /// each other, and bring nothing but the data that is expected next, are one arrival. What the application, the peer and an ACK
-    /// policy see is the same, unless the policy [agrees](crate::policy::AckPolicy::takes_runs) to be told of such a run in one call. With a
-    /// [tracer](Self::set_tracer) nothing is merged.
+    /// Processes packets that arrived together, in their order: as [`ingest`](Self::ingest) for
+    /// each, but segments of one connection that follow each other, and bring nothing but the data
+    /// that is expected next, are one arrival. What the application, the peer and an ACK policy see
+    /// is the same, unless the policy [agrees](crate::policy::AckPolicy::takes_runs) to be told of
+    /// such a run in one call. With a [tracer](Self::set_tracer) nothing is merged.
     pub fn ingest_batch(&mut self, now: Instant, packets: &[RxPacket<'_>]) {
         self.now = self.now.max(now);
         self.take_batch(now, packets);
@@ -395,8 +407,8 @@ impl Endpoint {
         self.egress.departed(now, packet);
     }
 
-    /// Sends what may be sent. State is only committed if `emit` returns `Ok`; a packet that it refuses is
-    /// held and goes first next time.
+    /// Sends what may be sent. State is only committed if `emit` returns `Ok`; a packet that it
+    /// refuses is held and goes first next time.
     ///
     /// # Errors
     /// The first error of `emit`.
@@ -423,8 +435,8 @@ impl Endpoint {
         self.next_event()
     }
 
-    /// The same, at less cost, for a driver that calls [`transmit`](Self::transmit) before anything but its applications' calls and
-    /// this: what does not concern applications is left to it.
+    /// The same, at less cost, for a driver that calls [`transmit`](Self::transmit) before anything
+    /// but its applications' calls and this: what does not concern applications is left to it.
     pub fn poll_event_before_transmit(&mut self) -> Option<Event> {
         if !self.touched.is_empty() && !self.settle_notices() {
             self.settle(self.now);
@@ -432,8 +444,8 @@ impl Endpoint {
         self.next_event()
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) and [`transmit`](Self::transmit) next. A time that has passed
-    /// means at once.
+    /// When to call [`handle_timeout`](Self::handle_timeout) and [`transmit`](Self::transmit) next.
+    /// A time that has passed means at once.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Wakeup> {
         let timer = self.wheel.next().map(|(at, index)| {
@@ -478,8 +490,9 @@ impl Endpoint {
         own.into_iter().flatten().min()
     }
 
-    /// The application's side of a connection; `None` if it is gone. The first call for a listener's
-    /// connection accepts it, which frees its place in the [backlog](AcceptConfig::backlog).
+    /// The application's side of a connection; `None` if it is gone. The first call for a
+    /// listener's connection accepts it, which frees its place in the
+    /// [backlog](AcceptConfig::backlog).
     pub fn conn(&mut self, id: ConnId) -> Option<Conn<'_>> {
         let slot = self.slots.get_mut(id)?;
         if slot.flags.has(Flags::RELEASED) {
@@ -493,37 +506,38 @@ impl Endpoint {
         Some(Conn::new(self, id))
     }
 
-    /// Handles of connections, in the order of their [indices](ConnId::index) and from this index on; with those that the application
-    /// has released.
+    /// Handles of connections, in the order of their [indices](ConnId::index) and from this index
+    /// on; with those that the application has released.
     pub fn conn_ids(&self, from: usize) -> impl Iterator<Item = ConnId> + '_ {
         self.slots.ids(from)
     }
 
-    /// A connection for a tool that looks at it, or changes its settings: as [`conn`](Self::conn), but it accepts nothing, and sees
-    /// connections that the application has released.
+    /// A connection for a tool that looks at it, or changes its settings: as [`conn`](Self::conn),
+    /// but it accepts nothing, and sees connections that the application has released.
     pub fn inspect(&mut self, id: ConnId) -> Option<Conn<'_>> {
         self.slots.get_mut(id)?;
         Some(Conn::new(self, id))
     }
 
-    /// Releases a connection: it closes in the background (or is reset, if unread data is lost: RFC 9293,
-    /// section 3.6.1) and is forgotten when it has ended. Meanwhile it is an orphan, and the endpoint bounds
-    /// how many there are and how long each waits ([`EndpointConfig::max_orphans`],
+    /// Releases a connection: it closes in the background (or is reset, if unread data is lost: RFC
+    /// 9293, section 3.6.1) and is forgotten when it has ended. Meanwhile it is an orphan, and the
+    /// endpoint bounds how many there are and how long each waits ([`EndpointConfig::max_orphans`],
     /// [`EndpointConfig::orphan_timeout`]).
     pub fn release(&mut self, now: Instant, id: ConnId) {
         self.now = self.now.max(now);
         self.let_go(now, id);
     }
 
-    /// The state of a connection, even if it has been released; `None` once it is forgotten. A released connection is
-    /// forgotten in TIME-WAIT, of which only [a record](Self::time_wait_records) remains.
+    /// The state of a connection, even if it has been released; `None` once it is forgotten. A
+    /// released connection is forgotten in TIME-WAIT, of which only [a
+    /// record](Self::time_wait_records) remains.
     #[must_use]
     pub fn state(&self, id: ConnId) -> Option<State> {
         self.slots.conn(id.index).filter(|_| self.slots.id(id.index) == id).map(Connection::state)
     }
 
-    /// Resets a connection, even a released one: for example when its time to close in the background is
-    /// over.
+    /// Resets a connection, even a released one: for example when its time to close in the
+    /// background is over.
     pub fn abort(&mut self, now: Instant, id: ConnId) {
         self.now = self.now.max(now);
         let Some(slot) = self.slots.get_mut(id) else { return };
@@ -533,10 +547,11 @@ impl Endpoint {
         self.touch(now, id.index);
     }
 
-    /// Tells whether this host takes packets from its device more slowly than they come, so that they wait there. While it
-    /// does, receive windows do not grow, and those that have grown shrink towards three super-packets (196,605 bytes), without taking back what was
-    /// promised: with larger ones, more packets would wait, and the last of them would find no room. A driver says so when
-    /// it has not found the device empty for a millisecond or so. O(1).
+    /// Tells whether this host takes packets from its device more slowly than they come, so that
+    /// they wait there. While it does, receive windows do not grow, and those that have grown
+    /// shrink towards three super-packets (196,605 bytes), without taking back what was promised:
+    /// with larger ones, more packets would wait, and the last of them would find no room. A driver
+    /// says so when it has not found the device empty for a millisecond or so. O(1).
     pub const fn set_backlogged(&mut self, backlogged: bool) {
         self.observe.backlogged = backlogged;
     }
@@ -568,23 +583,24 @@ impl Endpoint {
         self.slots.len()
     }
 
-    /// Number of half-open connections: passive opens whose SYN-ACK is not acknowledged yet. At most
-    /// [`max_half_open`](EndpointConfig::max_half_open).
+    /// Number of half-open connections: passive opens whose SYN-ACK is not acknowledged yet. At
+    /// most [`max_half_open`](EndpointConfig::max_half_open).
     #[must_use]
     pub fn half_open(&self) -> usize {
         self.syn_cache.len()
     }
 
-    /// Sets the secret keys of fast open cookies (RFC 7413, section 4.1.2), so that several hosts behind one address accept
-    /// the same; a change of keys is up to the caller from now on. Cookies made with `previous` are accepted and renewed.
-    /// Without a call the endpoint has a key of its own for each
-    /// [`fast_open_key_lifetime`](EndpointConfig::fast_open_key_lifetime).
+    /// Sets the secret keys of fast open cookies (RFC 7413, section 4.1.2), so that several hosts
+    /// behind one address accept the same; a change of keys is up to the caller from now on.
+    /// Cookies made with `previous` are accepted and renewed. Without a call the endpoint has a key
+    /// of its own for each [`fast_open_key_lifetime`](EndpointConfig::fast_open_key_lifetime).
     pub fn set_fast_open_keys(&mut self, current: [u8; 16], previous: Option<[u8; 16]>) {
         self.fast_opens.set_keys(current, previous);
     }
 
-    /// Number of connections accepted with their SYN, because it brought a valid fast open cookie, whose handshake is not
-    /// complete yet. At most [`fast_open_queue`](EndpointConfig::fast_open_queue).
+    /// Number of connections accepted with their SYN, because it brought a valid fast open cookie,
+    /// whose handshake is not complete yet. At most
+    /// [`fast_open_queue`](EndpointConfig::fast_open_queue).
     #[must_use]
     pub fn fast_open_pending(&self) -> usize {
         self.fast_opens.pending() as usize
@@ -597,15 +613,15 @@ impl Endpoint {
         self.fast_opens.servers()
     }
 
-    /// Number of orphans: connections that the application has released and that still have something to
-    /// deliver, or wait for the peer's FIN.
+    /// Number of orphans: connections that the application has released and that still have
+    /// something to deliver, or wait for the peer's FIN.
     #[must_use]
     pub fn orphans(&self) -> usize {
         self.orphans.len()
     }
 
-    /// Number of connections in TIME-WAIT that are only records, because the application has released them: at most
-    /// [`max_time_wait`](EndpointConfig::max_time_wait).
+    /// Number of connections in TIME-WAIT that are only records, because the application has
+    /// released them: at most [`max_time_wait`](EndpointConfig::max_time_wait).
     #[must_use]
     pub fn time_wait_records(&self) -> usize {
         self.time_wait.len()
@@ -618,15 +634,16 @@ impl Endpoint {
         self.observe.budget.held()
     }
 
-    /// True from when [`memory`](Self::memory), of the host, is above [`memory_pressure`](EndpointConfig::memory_pressure) until it is
-    /// at or below [`memory_low`](EndpointConfig::memory_low).
+    /// True from when [`memory`](Self::memory), of the host, is above
+    /// [`memory_pressure`](EndpointConfig::memory_pressure) until it is at or below
+    /// [`memory_low`](EndpointConfig::memory_low).
     #[must_use]
     pub fn is_under_memory_pressure(&self) -> bool {
         self.observe.budget.is_under_pressure()
     }
 
-    /// Number of destinations whose path is known to carry less than the device, or was until a while ago: at most
-    /// [`max_path_entries`](EndpointConfig::max_path_entries).
+    /// Number of destinations whose path is known to carry less than the device, or was until a
+    /// while ago: at most [`max_path_entries`](EndpointConfig::max_path_entries).
     #[must_use]
     pub fn path_entries(&self) -> usize {
         self.paths.len()
@@ -638,7 +655,8 @@ impl Endpoint {
         self.reassembly.len()
     }
 
-    /// True if a packet waits in the egress scheduler, or is held because the device has refused it.
+    /// True if a packet waits in the egress scheduler, or is held because the device has refused
+    /// it.
     #[must_use]
     pub fn has_packets_waiting(&self) -> bool {
         self.egress.held.is_some() || self.egress.scheduler().backlog(Scope::All).packets > 0

@@ -9,11 +9,12 @@ use alloc::string::ToString as _;
 impl Endpoint {
     /// The device carries IP packets of at most `mtu` bytes from now on, 68 to 65,535.
     ///
-    /// If that is less than before, connections send smaller segments from the next packet on. What left before fitted
-    /// the device, so it is repaired only if it is lost, in segments of the new size. If it is more, connections try
-    /// segments as large as the MTU and the peer's MSS permit, by a probe if they can. New connections announce an MSS
-    /// that fits. A peer that has been told the MSS of a larger MTU learns of the smaller one from its own path MTU
-    /// discovery. Below 1280 bytes no IPv6 connection begins (RFC 8200, section 5); those that exist go on in
+    /// If that is less than before, connections send smaller segments from the next packet on. What
+    /// left before fitted the device, so it is repaired only if it is lost, in segments of the new
+    /// size. If it is more, connections try segments as large as the MTU and the peer's MSS permit,
+    /// by a probe if they can. New connections announce an MSS that fits. A peer that has been told
+    /// the MSS of a larger MTU learns of the smaller one from its own path MTU discovery. Below
+    /// 1280 bytes no IPv6 connection begins (RFC 8200, section 5); those that exist go on in
     /// packets that fit.
     ///
     /// What is known of [paths](Self::path_entries) stays: an entry counts if it is below the MTU.
@@ -21,7 +22,8 @@ impl Endpoint {
     /// O(number of connections).
     ///
     /// # Errors
-    /// As for [`EndpointConfig::mtu`](crate::EndpointConfig::mtu) in text: `mtu` is out of range. Nothing changes then.
+    /// As for [`EndpointConfig::mtu`](crate::EndpointConfig::mtu) in text: `mtu` is out of range.
+    /// Nothing changes then.
     pub fn set_mtu(&mut self, now: Instant, mtu: u32) -> Result<(), SpecError> {
         let before = self.config.mtu;
         options::set(HOST, &mut self.config, "mtu", &mtu.to_string())?;

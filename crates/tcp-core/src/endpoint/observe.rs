@@ -1,4 +1,5 @@
-//! What events write to, whatever connection they are of: counters, the tracer, and the memory budget.
+//! What events write to, whatever connection they are of: counters, the tracer, and the memory
+//! budget.
 
 use crate::budget::Budget;
 use crate::config::EndpointConfig;
@@ -9,7 +10,8 @@ use crate::id::ConnId;
 use crate::time::Instant;
 use alloc::boxed::Box;
 
-/// What every event of a connection has to do with: the counters, the tracer, the memory budget, and whether the host keeps up.
+/// What every event of a connection has to do with: the counters, the tracer, the memory budget,
+/// and whether the host keeps up.
 #[derive(Debug)]
 pub(super) struct Observe {
     pub(super) counters: Counters,

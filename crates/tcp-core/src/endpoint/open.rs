@@ -159,7 +159,8 @@ impl Endpoint {
         })
     }
 
-    /// The local address of a connection, or of a datagram: the requested one, or the first of the peer's family.
+    /// The local address of a connection, or of a datagram: the requested one, or the first of the
+    /// peer's family.
     pub(super) fn source_address(&self, to: &Target) -> Result<IpAddr, ConnectError> {
         let fits = |address: &IpAddr| address.is_ipv4() == to.remote.is_ipv4() && is_unicast(*address);
         match to.local_address {

@@ -1,16 +1,18 @@
-//! Orphans: connections that the application has released and that still have something to deliver, or wait for
-//! the peer's FIN.
+//! Orphans: connections that the application has released and that still have something to deliver,
+//! or wait for the peer's FIN.
 //!
 //! Nobody waits for them any more, so the endpoint gives up on them. It ends with an RST
 //!
-//! - those whose peer has acknowledged nothing new for [`EndpointConfig::orphan_timeout`]. A peer that answers
-//!   each probe and keeps its window closed is alive (RFC 9293, section 3.8.6.1), but ending the connection is
-//!   a matter of resources, not of TCP (RFC 6429, section 4).
-//! - the one whose last progress is the longest ago, if there are more than [`EndpointConfig::max_orphans`].
+//! - those whose peer has acknowledged nothing new for [`EndpointConfig::orphan_timeout`]. A peer
+//!   that answers each probe and keeps its window closed is alive (RFC 9293, section 3.8.6.1), but
+//!   ending the connection is a matter of resources, not of TCP (RFC 6429, section 4).
+//! - the one whose last progress is the longest ago, if there are more than
+//!   [`EndpointConfig::max_orphans`].
 //!
-//! All orphans have the same timeout, so the order of their last progress is also that of their deadlines: two
-//! linked lists in this order serve both limits, and every operation is O(1). The second list has the orphans in
-//! FIN-WAIT-2. These have delivered everything, and have a [timer](crate::ConnConfig::fin_wait_2) of their own.
+//! All orphans have the same timeout, so the order of their last progress is also that of their
+//! deadlines: two linked lists in this order serve both limits, and every operation is O(1). The
+//! second list has the orphans in FIN-WAIT-2. These have delivered everything, and have a
+//! [timer](crate::ConnConfig::fin_wait_2) of their own.
 
 use super::Endpoint;
 #[cfg(doc)]
@@ -248,7 +250,8 @@ mod tests {
         Entry { since, una: SeqNum(0), index, before: None, after: None, waits }
     }
 
-    /// Against a plain list, sorted by last progress, with every operation in a pseudo-random order.
+    /// Against a plain list, sorted by last progress, with every operation in a pseudo-random
+    /// order.
     #[test]
     fn the_lists_are_in_the_order_of_progress() {
         let mut orphans = Orphans::default();

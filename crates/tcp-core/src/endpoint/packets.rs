@@ -1,8 +1,10 @@
-//! IP packets that the stack does not use itself, for a program that asks for them: pings for addresses that it answers for in the name of
-//! others, other ICMP messages, and protocols other than TCP and UDP. And packets of the program's own, sent beside the stack's.
+//! IP packets that the stack does not use itself, for a program that asks for them: pings for
+//! addresses that it answers for in the name of others, other ICMP messages, and protocols other
+//! than TCP and UDP. And packets of the program's own, sent beside the stack's.
 //!
-//! What would be refused with an ICMP error goes to the program instead, whole, with its IP header. The queue is bounded in bytes; what finds no
-//! room is dropped and counted. Nothing of TCP and UDP passes here in either direction, so no program can disturb a connection.
+//! What would be refused with an ICMP error goes to the program instead, whole, with its IP header.
+//! The queue is bounded in bytes; what finds no room is dropped and counted. Nothing of TCP and UDP
+//! passes here in either direction, so no program can disturb a connection.
 
 use super::ingest::is_unicast;
 use super::stray::Stray;
@@ -44,10 +46,12 @@ impl Packets {
 }
 
 impl Endpoint {
-    /// With `on`, packets that the stack does not use itself wait for [`next_packet`](Self::next_packet), instead of being dropped or refused:
-    /// pings and other ICMP messages for addresses that are not among [`addresses`](crate::EndpointConfig::addresses); ICMP messages that concern neither
-    /// TCP nor UDP, for any address, but for pings; and other protocols. All of them are for addresses that the endpoint answers for.
-    /// Without, what waits is dropped.
+    /// With `on`, packets that the stack does not use itself wait for
+    /// [`next_packet`](Self::next_packet), instead of being dropped or refused: pings and other
+    /// ICMP messages for addresses that are not among
+    /// [`addresses`](crate::EndpointConfig::addresses); ICMP messages that concern neither TCP nor
+    /// UDP, for any address, but for pings; and other protocols. All of them are for addresses that
+    /// the endpoint answers for. Without, what waits is dropped.
     ///
     /// # Errors
     /// [`PacketError::InUse`] if they are taken already.
@@ -61,8 +65,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The next packet, from the first octet of its IP header on; its header, length and transport checksum have been checked as far as
-    /// the protocol is known. O(1).
+    /// The next packet, from the first octet of its IP header on; its header, length and transport
+    /// checksum have been checked as far as the protocol is known. O(1).
     pub fn next_packet(&mut self) -> Option<Box<[u8]>> {
         let packet = self.packets.queue.pop_front()?;
         self.unsettled = true;
@@ -76,13 +80,15 @@ impl Endpoint {
         core::mem::take(&mut self.packets.news)
     }
 
-    /// Sends an IP packet, from the first octet of its header on: any protocol but TCP and UDP, which are the stack's. Header and checksums must be right,
-    /// and the source an address that the endpoint answers for. It waits in the egress scheduler until the next
+    /// Sends an IP packet, from the first octet of its header on: any protocol but TCP and UDP,
+    /// which are the stack's. Header and checksums must be right, and the source an address that
+    /// the endpoint answers for. It waits in the egress scheduler until the next
     /// [`transmit`](Self::transmit), and is not fragmented.
     ///
     /// # Errors
-    /// [`PacketError::Malformed`], [`PacketError::Protocol`], [`PacketError::NotLocal`], [`PacketError::BadRemote`], [`PacketError::TooLong`];
-    /// [`PacketError::NoRoom`] if too many wait for the device; [`PacketError::OutOfMemory`].
+    /// [`PacketError::Malformed`], [`PacketError::Protocol`], [`PacketError::NotLocal`],
+    /// [`PacketError::BadRemote`], [`PacketError::TooLong`]; [`PacketError::NoRoom`] if too many
+    /// wait for the device; [`PacketError::OutOfMemory`].
     pub fn send_packet(&mut self, now: Instant, packet: &[u8]) -> Result<(), PacketError> {
         self.now = self.now.max(now);
         let datagram = wire::parse(&RxPacket::new(packet)).map_err(|_| PacketError::Malformed)?;

@@ -1,22 +1,24 @@
-//! Ephemeral ports: RFC 6056, algorithm 4 (double-hash port selection) toward a known peer, algorithm 1 (simple
-//! random selection) without one.
+//! Ephemeral ports: RFC 6056, algorithm 4 (double-hash port selection) toward a known peer,
+//! algorithm 1 (simple random selection) without one.
 //!
-//! Toward a peer, a port is `first + (F + counter) mod size`, where F is a keyed hash of the two addresses and the remote
-//! port, and the counter, one of a small table, is chosen by a second hash of the same. An off-path attacker
-//! cannot guess the ports toward another host, and connections to one address and port walk through all ports
-//! before reusing one, which avoids TIME-WAIT at the peer. The table hides from one peer how many connections
-//! go to others, unlike a single counter (algorithm 3).
+//! Toward a peer, a port is `first + (F + counter) mod size`, where F is a keyed hash of the two
+//! addresses and the remote port, and the counter, one of a small table, is chosen by a second hash
+//! of the same. An off-path attacker cannot guess the ports toward another host, and connections to
+//! one address and port walk through all ports before reusing one, which avoids TIME-WAIT at the
+//! peer. The table hides from one peer how many connections go to others, unlike a single counter
+//! (algorithm 3).
 //!
-//! A UDP socket or a listener has no peer when it is bound. One hash for all of them would make their ports a sequence that
-//! anybody who sees one of them continues (RFC 8085, section 5.1; RFC 5452, section 9.2, for resolvers). So each of
-//! these searches begins at a random port.
+//! A UDP socket or a listener has no peer when it is bound. One hash for all of them would make
+//! their ports a sequence that anybody who sees one of them continues (RFC 8085, section 5.1; RFC
+//! 5452, section 9.2, for resolvers). So each of these searches begins at a random port.
 
 use crate::four_tuple::to_ipv6;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 use siphasher::sip::SipHasher24;
 
-/// Chooses local ports. The endpoint has one, and uses it for each connection without a given local port.
+/// Chooses local ports. The endpoint has one, and uses it for each connection without a given local
+/// port.
 #[derive(Clone)]
 pub(crate) struct PortSelector {
     hasher: SipHasher24,
@@ -43,15 +45,16 @@ pub(crate) enum PortUsage {
 /// Ports tried after the first reusable one, in case one of them is free.
 const PREFERENCE: u32 = 16;
 
-/// Bytes that are hashed for a search without a peer: of another length than a peer's, so that no peer's hash is one of them.
+/// Bytes that are hashed for a search without a peer: of another length than a peer's, so that no
+/// peer's hash is one of them.
 const SEARCH_LENGTH: usize = 12;
 
 /// Counters of the table (RFC 6056, section 3.3.4: TABLE_LENGTH).
 const TABLE_LENGTH: usize = 64;
 
 impl PortSelector {
-    /// A selector over `range` with a secret key, which must be random if peers are not trusted. Skips port
-    /// 0; an empty range never gives a port.
+    /// A selector over `range` with a secret key, which must be random if peers are not trusted.
+    /// Skips port 0; an empty range never gives a port.
     #[must_use]
     pub(crate) fn new(secret: [u8; 16], range: RangeInclusive<u16>) -> Self {
         let hasher = SipHasher24::new_with_key(&secret);
@@ -62,7 +65,8 @@ impl PortSelector {
         Self { hasher, first, size, counters, searches: 0 }
     }
 
-    /// A port without a peer that `is_free`: a random one, or the next after it (RFC 6056, section 3.3.1). `None` if none is.
+    /// A port without a peer that `is_free`: a random one, or the next after it (RFC 6056, section
+    /// 3.3.1). `None` if none is.
     pub(crate) fn select_random(&mut self, mut is_free: impl FnMut(u16) -> bool) -> Option<u16> {
         let mut bytes = [0; SEARCH_LENGTH];
         bytes[..8].copy_from_slice(&self.searches.to_be_bytes());
@@ -72,11 +76,13 @@ impl PortSelector {
         (0..size).map(|step| self.first + ((start + step) % size) as u16).find(|port| is_free(*port))
     }
 
-    /// A port for a connection from the address `local` to `remote` that `usage` calls free or, if the next
-    /// [`PREFERENCE`] are not, one that is reusable. `None` if there is neither among the next `most`.
+    /// A port for a connection from the address `local` to `remote` that `usage` calls free or, if
+    /// the next [`PREFERENCE`] are not, one that is reusable. `None` if there is neither among the
+    /// next `most`.
     ///
-    /// If a part `f` of the range is taken, a call tries `1 / (1 - f)` ports on average, since each port is tried once
-    /// before any is tried again; and `most` at worst, after which the next call goes on.
+    /// If a part `f` of the range is taken, a call tries `1 / (1 - f)` ports on average, since each
+    /// port is tried once before any is tried again; and `most` at worst, after which the next call
+    /// goes on.
     pub(crate) fn select(
         &mut self,
         local: IpAddr,

@@ -3,12 +3,13 @@
 use super::slots::{Flags, Slot, Slots};
 use alloc::collections::VecDeque;
 
-/// The ready queue. A connection keeps its turn until it has nothing to send, or has sent a quantum; then, in
-/// the latter case, it goes to the end of the queue. So connections with small segments get as many bytes as
-/// those with large ones. All operations are O(1).
+/// The ready queue. A connection keeps its turn until it has nothing to send, or has sent a
+/// quantum; then, in the latter case, it goes to the end of the queue. So connections with small
+/// segments get as many bytes as those with large ones. All operations are O(1).
 #[derive(Debug)]
 pub(super) struct Ready {
-    /// Connections waiting for their turn. [`Flags::READY`] marks those in this queue and the current one.
+    /// Connections waiting for their turn. [`Flags::READY`] marks those in this queue and the
+    /// current one.
     queue: VecDeque<u32>,
     /// The current connection, and the bytes left of its turn.
     turn: Option<(u32, u32)>,

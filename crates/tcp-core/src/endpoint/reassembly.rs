@@ -1,11 +1,15 @@
 //! The fragments of IP packets that are not complete yet.
 //!
-//! A packet begins with its first fragment to arrive, whichever that is, and has one deadline. Its fragments are kept as they came, so that an octet at
-//! the end of a packet costs an octet, in order and without overlap. One that overlaps another ends the packet (RFC 5722; RFC 8200, section 4.5):
-//! what is held of it goes, and what comes of it until its deadline is dropped. A fragment that repeats another one exactly is ignored.
+//! A packet begins with its first fragment to arrive, whichever that is, and has one deadline. Its
+//! fragments are kept as they came, so that an octet at the end of a packet costs an octet, in
+//! order and without overlap. One that overlaps another ends the packet (RFC 5722; RFC 8200,
+//! section 4.5): what is held of it goes, and what comes of it until its deadline is dropped. A
+//! fragment that repeats another one exactly is ignored.
 //!
-//! **Cost.** O(log n) for the fragments of one packet, which are limited in number, and O(1) otherwise. If there is no room, the packet that began
-//! first makes some: fragments of an honest packet come one after the other, so whoever fills the store to displace one has to be faster than that.
+//! **Cost.** O(log n) for the fragments of one packet, which are limited in number, and O(1)
+//! otherwise. If there is no room, the packet that began first makes some: fragments of an honest
+//! packet come one after the other, so whoever fills the store to displace one has to be faster
+//! than that.
 
 use super::deadline_table::{DeadlineTable, Deadlined, Wait};
 use super::shares::spread;
@@ -102,7 +106,8 @@ pub(super) enum Placed {
 pub(super) struct Expired {
     pub(super) src: IpAddr,
     pub(super) dst: IpAddr,
-    /// The first fragment, if it has come and its sender may be told; nothing of a packet that was refused.
+    /// The first fragment, if it has come and its sender may be told; nothing of a packet that was
+    /// refused.
     pub(super) first: Option<Box<[u8]>>,
     /// Its loss has been counted.
     pub(super) refused: bool,
@@ -142,7 +147,8 @@ impl Reassembly {
         self.held + self.packets.len() * size_of::<Partial>()
     }
 
-    /// Takes a fragment, whose packet waits for `timeout` from the first of its fragments on and has at most `most` of them.
+    /// Takes a fragment, whose packet waits for `timeout` from the first of its fragments on and
+    /// has at most `most` of them.
     pub(super) fn place(
         &mut self,
         now: Instant,
@@ -303,8 +309,8 @@ impl Partial {
         self.received = 0;
     }
 
-    /// The packet, if it is complete. Of its fragments, all or none may be ECN-capable if one was marked (RFC 3168,
-    /// section 5.3); otherwise it is refused.
+    /// The packet, if it is complete. Of its fragments, all or none may be ECN-capable if one was
+    /// marked (RFC 3168, section 5.3); otherwise it is refused.
     fn whole(&mut self) -> Option<Vec<u8>> {
         let first = self.first.as_ref()?;
         if self.end != Some(self.received) {

@@ -1,9 +1,10 @@
-//! Packets for this host that nobody accepts: UDP datagrams without a socket, and unsupported protocols. An ICMP error tells
-//! the sender, who need not wait for a timeout (RFC 1122, section 3.2.2.1; RFC 4443, sections 3.1 and 3.4).
+//! Packets for this host that nobody accepts: UDP datagrams without a socket, and unsupported
+//! protocols. An ICMP error tells the sender, who need not wait for a timeout (RFC 1122, section
+//! 3.2.2.1; RFC 4443, sections 3.1 and 3.4).
 //!
-//! No error answers an ICMP error, a packet to or from a broadcast or multicast address, a fragment, or a
-//! corrupted packet (RFC 1122, section 3.2.2; RFC 4443, section 2.4): these do not get here, or are filtered
-//! below.
+//! No error answers an ICMP error, a packet to or from a broadcast or multicast address, a
+//! fragment, or a corrupted packet (RFC 1122, section 3.2.2; RFC 4443, section 2.4): these do not
+//! get here, or are filtered below.
 
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
@@ -111,8 +112,8 @@ fn longest_quote(version: IpVersion, mtu: u32) -> u32 {
     longest.min(mtu).saturating_sub(headers)
 }
 
-/// Filters the source addresses of RFC 1122, section 3.2.2, that TCP does not refuse anyway: "zero" networks,
-/// loopback addresses, and Class E.
+/// Filters the source addresses of RFC 1122, section 3.2.2, that TCP does not refuse anyway: "zero"
+/// networks, loopback addresses, and Class E.
 const fn is_one_host(source: IpAddr) -> bool {
     match source {
         IpAddr::V4(v4) => !matches!(v4.octets()[0], 0 | 127 | 240..),

@@ -5,10 +5,11 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// One secret key per use, so that what one of them reveals says nothing about the others.
 ///
-/// The endpoint derives them once, when it is created. They are consecutive blocks of the ChaCha8 stream
-/// keyed with the seed: the same on every machine, and as unpredictable as the seed.
+/// The endpoint derives them once, when it is created. They are consecutive blocks of the ChaCha8
+/// stream keyed with the seed: the same on every machine, and as unpredictable as the seed.
 pub(crate) struct Keys {
-    /// Of [`IsnGenerator`](super::isn::IsnGenerator): initial sequence numbers and timestamp offsets.
+    /// Of [`IsnGenerator`](super::isn::IsnGenerator): initial sequence numbers and timestamp
+    /// offsets.
     pub(crate) isn: [u8; 16],
     /// Of [`PortSelector`](super::ports::PortSelector).
     pub(crate) ports: [u8; 16],
@@ -124,7 +125,8 @@ mod tests {
 
     #[test]
     fn keys_are_the_chacha8_stream_of_the_seed() {
-        // draft-strombergson-chacha-test-vectors-01, TC1: 256-bit key of zeros, 8 rounds, IV of zeros.
+        // draft-strombergson-chacha-test-vectors-01, TC1: 256-bit key of zeros, 8 rounds, IV of
+        // zeros.
         let stream = [
             0x3e, 0x00, 0xef, 0x2f, 0x89, 0x5f, 0x40, 0xd6, 0x7f, 0x5b, 0xb8, 0xe8, 0x1f, 0x09, 0xa5, 0xa1,
             0x2c, 0x84, 0x0e, 0xc3, 0xce, 0x9a, 0x7f, 0x3b, 0x18, 0x1b, 0xe1, 0x88, 0xef, 0x71, 0x1a, 0x1e,

@@ -9,8 +9,8 @@ use crate::plan::Plan;
 use crate::time::Instant;
 
 impl Endpoint {
-    /// Traces why each connection that was asked for packets has no more for now: one of those touched that is not in the
-    /// ready queue.
+    /// Traces why each connection that was asked for packets has no more for now: one of those
+    /// touched that is not in the ready queue.
     #[cold]
     #[inline(never)]
     pub(super) fn trace_blocked(&mut self, now: Instant) {

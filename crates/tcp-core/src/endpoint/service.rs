@@ -1,9 +1,10 @@
 //! What follows an event of a connection: timers, events for the application, and the end.
 //!
-//! Events (segments, departures, calls of the application) come in bursts, and only the final state matters.
-//! So an event only *touches* its connection; touched connections are settled once, when
-//! [`transmit`](Endpoint::transmit) ends, before timers are served and before events are taken. A driver that takes events before it
-//! sends has them settled in two steps: the notices at once, the rest after sending.
+//! Events (segments, departures, calls of the application) come in bursts, and only the final state
+//! matters. So an event only *touches* its connection; touched connections are settled once, when
+//! [`transmit`](Endpoint::transmit) ends, before timers are served and before events are taken. A
+//! driver that takes events before it sends has them settled in two steps: the notices at once, the
+//! rest after sending.
 
 use super::Endpoint;
 use super::slots::{Flags, Slot};
@@ -14,8 +15,8 @@ use crate::id::{ConnId, ListenerId};
 use crate::time::Instant;
 
 impl Endpoint {
-    /// Something happened to the connection at `index`: it may have something to send, to report, or to wait
-    /// for.
+    /// Something happened to the connection at `index`: it may have something to send, to report,
+    /// or to wait for.
     #[inline]
     pub(super) fn touch(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.slot_mut(index) else { return };
@@ -70,7 +71,8 @@ impl Endpoint {
 
     fn settle_all(&mut self, now: Instant) {
         if !self.touched.is_empty() {
-            // Settling a connection never touches another one; the list is put back to keep its allocation.
+            // Settling a connection never touches another one; the list is put back to keep its
+            // allocation.
             let mut touched = core::mem::take(&mut self.touched);
             for index in touched.drain(..) {
                 self.settle_one(now, index);
@@ -82,7 +84,8 @@ impl Endpoint {
         self.settle_memory(now);
     }
 
-    /// Settles the connections of which only the notices have been taken, unless that has been done.
+    /// Settles the connections of which only the notices have been taken, unless that has been
+    /// done.
     fn settle_noticed(&mut self, now: Instant) {
         let mut noticed = core::mem::take(&mut self.noticed);
         for index in noticed.drain(..) {
@@ -93,8 +96,8 @@ impl Endpoint {
         self.noticed = noticed;
     }
 
-    /// Takes the notices of touched connections, and leaves the rest to the next settlement: deadlines, and memory, as long as
-    /// that is plentiful. False if the rest cannot wait.
+    /// Takes the notices of touched connections, and leaves the rest to the next settlement:
+    /// deadlines, and memory, as long as that is plentiful. False if the rest cannot wait.
     pub(super) fn settle_notices(&mut self) -> bool {
         let can_wait = |slot: &Slot| {
             let waits = |conn: &Connection| conn.state() == State::Established && !conn.has_path_news();
@@ -167,8 +170,8 @@ impl Endpoint {
         self.charge(index);
     }
 
-    /// The connection at `index` has ended: segments no longer find it. If the application holds it, it stays
-    /// so that remaining data can be read.
+    /// The connection at `index` has ended: segments no longer find it. If the application holds
+    /// it, it stays so that remaining data can be read.
     fn finish(&mut self, now: Instant, index: u32) {
         self.unsettled = true;
         self.wheel.cancel(index);
@@ -205,8 +208,8 @@ impl Endpoint {
             let id = self.slots.id(index);
             let Some(conn) = self.slots.conn_mut(index) else { continue };
             conn.on_timeout(&mut self.observe.ctx(now, id, &self.config));
-            // Its next deadline is armed after all have been served, so that one already in the past is not
-            // served over and over.
+            // Its next deadline is armed after all have been served, so that one already in the
+            // past is not served over and over.
             self.touch(now, index);
         }
         self.settle(now);

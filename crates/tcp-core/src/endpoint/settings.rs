@@ -17,7 +17,8 @@ impl Conn<'_> {
         self.act(now, |conn, _| conn.set_nodelay(on));
     }
 
-    /// Sets the variant of Nagle's algorithm. Data that waited for the old one leaves if the new one permits.
+    /// Sets the variant of Nagle's algorithm. Data that waited for the old one leaves if the new
+    /// one permits.
     pub fn set_nagle(&mut self, now: Instant, nagle: Nagle) {
         self.act(now, |conn, _| conn.set_nagle(nagle));
     }
@@ -27,19 +28,20 @@ impl Conn<'_> {
         self.act(now, |conn, _| conn.set_cork(on));
     }
 
-    /// `SO_KEEPALIVE` with its times; `None`: off. Idle time counts from the last arrival, so a probe may be
-    /// due at once.
+    /// `SO_KEEPALIVE` with its times; `None`: off. Idle time counts from the last arrival, so a
+    /// probe may be due at once.
     pub fn set_keep_alive(&mut self, now: Instant, keep_alive: Option<KeepAlive>) {
         self.act(now, |conn, _| conn.set_keep_alive(keep_alive));
     }
 
-    /// `TCP_USER_TIMEOUT`: time without progress on unacknowledged data, counted from the last progress; `None`: no
-    /// limit.
+    /// `TCP_USER_TIMEOUT`: time without progress on unacknowledged data, counted from the last
+    /// progress; `None`: no limit.
     pub fn set_user_timeout(&mut self, now: Instant, limit: Option<Duration>) {
         self.act(now, |conn, _| conn.set_user_timeout(limit));
     }
 
-    /// How long FIN-WAIT-2 lasts after the application has released the connection. If it has begun, its time begins anew.
+    /// How long FIN-WAIT-2 lasts after the application has released the connection. If it has
+    /// begun, its time begins anew.
     pub fn set_fin_wait_2(&mut self, now: Instant, time: Duration) {
         self.act(now, |conn, _| conn.set_fin_wait_2(now, time));
     }
@@ -59,8 +61,8 @@ impl Conn<'_> {
         self.act(now, |conn, _| conn.set_dscp(dscp));
     }
 
-    /// Sets the limit of the send buffer in bytes, from [`MIN_BUFFER`](crate::config::MIN_BUFFER) to 2^30.
-    /// Data already written stays; while it exceeds the limit, writes take nothing.
+    /// Sets the limit of the send buffer in bytes, from [`MIN_BUFFER`](crate::config::MIN_BUFFER)
+    /// to 2^30. Data already written stays; while it exceeds the limit, writes take nothing.
     pub fn set_send_buffer(&mut self, now: Instant, bytes: u32) {
         self.act(now, |conn, _| conn.set_send_buffer(bytes));
     }
@@ -76,17 +78,18 @@ impl Conn<'_> {
         self.act(now, |conn, _| conn.set_notsent_lowat(bytes));
     }
 
-    /// Sets the limit of the receive buffer in bytes, from [`MIN_BUFFER`](crate::config::MIN_BUFFER) to 2^30.
-    /// This ends auto-tuning: the whole buffer is offered as window. The edge does not move back (RFC 9293,
-    /// section 3.8.6: SHLD-14): a smaller window takes effect as data arrives, and neither promised window
-    /// nor received data is lost. A larger window is limited by the window scale of the handshake (RFC 7323),
-    /// which depended on the limit at that time.
+    /// Sets the limit of the receive buffer in bytes, from
+    /// [`MIN_BUFFER`](crate::config::MIN_BUFFER) to 2^30. This ends auto-tuning: the whole buffer
+    /// is offered as window. The edge does not move back (RFC 9293, section 3.8.6: SHLD-14): a
+    /// smaller window takes effect as data arrives, and neither promised window nor received data
+    /// is lost. A larger window is limited by the window scale of the handshake (RFC 7323), which
+    /// depended on the limit at that time.
     pub fn set_recv_buffer(&mut self, now: Instant, bytes: u32) {
         self.act(now, |conn, _| conn.set_recv_buffer(bytes));
     }
 
-    /// `TCP_QUICKACK`: sends a held ACK now, and from now on acknowledges each data segment on arrival,
-    /// whatever the ACK policy plans; `false`: the policy decides again.
+    /// `TCP_QUICKACK`: sends a held ACK now, and from now on acknowledges each data segment on
+    /// arrival, whatever the ACK policy plans; `false`: the policy decides again.
     pub fn set_quick_acks(&mut self, now: Instant, on: bool) {
         self.act(now, |conn, _| conn.set_quick_acks(on));
     }
@@ -107,9 +110,9 @@ impl Conn<'_> {
         self.act(now, |conn, ctx| conn.set_ack_policy(ctx, make));
     }
 
-    /// Replaces the response to retransmission timeouts; the new one takes effect at the next timeout. An
-    /// episode of the old one ends in the conventional way: outstanding data counts as lost and is repaired,
-    /// and congestion control is told of the timeout unless it already was.
+    /// Replaces the response to retransmission timeouts; the new one takes effect at the next
+    /// timeout. An episode of the old one ends in the conventional way: outstanding data counts as
+    /// lost and is repaired, and congestion control is told of the timeout unless it already was.
     pub fn set_rto_response(&mut self, now: Instant, make: &NewRtoResponse) {
         self.act(now, |conn, ctx| conn.set_rto_response(ctx, make));
     }

@@ -1,7 +1,8 @@
 //! One endpoint of several of a host: each has its part of the connections.
 //!
-//! The driver gives each endpoint the packets that [`Steering`] says are its own. The endpoint chooses local ports so that it owns the
-//! connections that it opens. What has come in fragments it can tell only when it is put together, so it gives it back then.
+//! The driver gives each endpoint the packets that [`Steering`] says are its own. The endpoint
+//! chooses local ports so that it owns the connections that it opens. What has come in fragments it
+//! can tell only when it is put together, so it gives it back then.
 
 use super::limits::{Limits, Pools};
 use super::{Endpoint, Ingested};
@@ -18,7 +19,8 @@ use core::net::SocketAddr;
 /// Maximum number of packets that wait to be given back; the driver takes them after each batch.
 const MOST_FOREIGN: usize = 64;
 
-/// What the endpoints of one host have in common: which of them has a connection, and the limits that hold for all of them together.
+/// What the endpoints of one host have in common: which of them has a connection, and the limits
+/// that hold for all of them together.
 ///
 /// ```
 /// use ackline_tcp_core::endpoint::Host;
@@ -36,9 +38,10 @@ const MOST_FOREIGN: usize = 64;
 /// # assert_eq!(endpoints.len(), 2);
 /// ```
 ///
-/// The endpoints may be on different threads. None takes a lock, and none writes what others read for a packet, or a connection, of its
-/// own: each takes parts of the limits in advance, and gives back what it does not need. So the sum never exceeds a limit, and one
-/// endpoint may have nearly all of it while the others have nothing to do; these keep at most a thirty-second of it.
+/// The endpoints may be on different threads. None takes a lock, and none writes what others read
+/// for a packet, or a connection, of its own: each takes parts of the limits in advance, and gives
+/// back what it does not need. So the sum never exceeds a limit, and one endpoint may have nearly
+/// all of it while the others have nothing to do; these keep at most a thirty-second of it.
 ///
 /// | limit | an endpoint that finds nothing left, and needs some |
 /// |---|---|
@@ -49,15 +52,18 @@ const MOST_FOREIGN: usize = 64;
 /// | [`max_time_wait`](EndpointConfig::max_time_wait) | forgets its own record closest to its end; if it has none, the new connection does not wait |
 /// | [`fast_open_queue`](EndpointConfig::fast_open_queue) | begins an ordinary handshake, as an endpoint alone |
 ///
-/// [`max_memory`](EndpointConfig::max_memory) is the host's in the same way: what one takes is reserved first, and levels and equal shares are those of
-/// all connections, counted to within five percent. If memory is short, an endpoint that holds less than its part frees nothing; one that holds more does what an endpoint alone does. A
-/// part is that of its connections, where each endpoint counts for one more: so there always is one that holds more than its part.
+/// [`max_memory`](EndpointConfig::max_memory) is the host's in the same way: what one takes is
+/// reserved first, and levels and equal shares are those of all connections, counted to within five
+/// percent. If memory is short, an endpoint that holds less than its part frees nothing; one that
+/// holds more does what an endpoint alone does. A part is that of its connections, where each
+/// endpoint counts for one more: so there always is one that holds more than its part.
 ///
-/// So is what may be sent per second: challenge ACKs, RSTs and ICMP errors. Each second has one limit, drawn as by an endpoint alone, for
-/// whoever comes first; what is refused writes nothing.
+/// So is what may be sent per second: challenge ACKs, RSTs and ICMP errors. Each second has one
+/// limit, drawn as by an endpoint alone, for whoever comes first; what is refused writes nothing.
 ///
-/// One that has less than an equal part of a number is not left with nothing for as long as others are busy: these then give back what they do not
-/// use, and an endpoint with more than an equal part that is at its limit gives up another place whenever it replaces something.
+/// One that has less than an equal part of a number is not left with nothing for as long as others
+/// are busy: these then give back what they do not use, and an endpoint with more than an equal
+/// part that is at its limit gives up another place whenever it replaces something.
 #[derive(Clone, Debug)]
 pub struct Host {
     steering: Steering,
@@ -109,8 +115,9 @@ impl Shard {
 }
 
 impl Endpoint {
-    /// Makes this the endpoint number `index` of `host`. All of them need the same addresses, and the same
-    /// seed: then they choose initial sequence numbers, and accept fast open cookies, as one host. Before the first connection.
+    /// Makes this the endpoint number `index` of `host`. All of them need the same addresses, and
+    /// the same seed: then they choose initial sequence numbers, and accept fast open cookies, as
+    /// one host. Before the first connection.
     pub fn join(&mut self, host: &Host, index: usize) {
         self.limits = Limits::of_host(&host.pools);
         if let Some(memory) = &host.memory {
@@ -122,7 +129,8 @@ impl Endpoint {
         self.shard = Some(Box::new(Shard { steering: host.steering, index, foreign: VecDeque::new() }));
     }
 
-    /// This endpoint has stopped, maybe because something panicked, and takes no connections any more: the places that it had among the host's are the others'. Memory that it holds still
+    /// This endpoint has stopped, maybe because something panicked, and takes no connections any
+    /// more: the places that it had among the host's are the others'. Memory that it holds still
     /// counts until it is dropped.
     pub fn leave(&mut self) {
         self.limits = Limits::stopped();
@@ -130,8 +138,9 @@ impl Endpoint {
         self.held_syns.leave_host();
     }
 
-    /// True, once, if memory of the host is short and other endpoints hold more than their part: then their drivers should call
-    /// [`transmit`](Self::transmit), because endpoints whose connections stand still would not notice. Ask after `transmit`.
+    /// True, once, if memory of the host is short and other endpoints hold more than their part:
+    /// then their drivers should call [`transmit`](Self::transmit), because endpoints whose
+    /// connections stand still would not notice. Ask after `transmit`.
     pub fn calls_others(&mut self) -> bool {
         core::mem::take(&mut self.calls_others)
     }

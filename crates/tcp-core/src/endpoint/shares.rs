@@ -1,7 +1,9 @@
-//! How many entries of a table come from each source: an IPv4 address, or an IPv6 prefix of 64 bits.
+//! How many entries of a table come from each source: an IPv4 address, or an IPv6 prefix of 64
+//! bits.
 //!
-//! Sources are counted under a keyed hash of 32 bits. Two with the same hash count as one; nobody without the key can find
-//! such a pair. All operations are O(1), amortised where the table grows and shrinks. A source takes 10 to 21 bytes.
+//! Sources are counted under a keyed hash of 32 bits. Two with the same hash count as one; nobody
+//! without the key can find such a pair. All operations are O(1), amortised where the table grows
+//! and shrinks. A source takes 10 to 21 bytes.
 
 use crate::four_tuple::FourTuple;
 use core::net::IpAddr;
@@ -87,7 +89,8 @@ impl Shares {
     }
 }
 
-/// A hash of 32 bits in the form that a hash table needs: it uses the lowest bits as position, and the seven highest as a tag.
+/// A hash of 32 bits in the form that a hash table needs: it uses the lowest bits as position, and
+/// the seven highest as a tag.
 pub(super) const fn spread(hash: u32) -> u64 {
     (hash as u64) << 32 | hash as u64
 }

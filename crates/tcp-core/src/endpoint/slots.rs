@@ -13,8 +13,9 @@ pub(super) struct Slot {
     pub(super) conn: Option<Box<Connection>>,
     /// Part of the handle; different for each connection that uses the slot.
     generation: u32,
-    /// What the connection counts against: until the application accepts it, the backlog of the listener with
-    /// this number; once it has [released](Flags::RELEASED) it, the limit of orphans, with this place among them.
+    /// What the connection counts against: until the application accepts it, the backlog of the
+    /// listener with this number; once it has [released](Flags::RELEASED) it, the limit of orphans,
+    /// with this place among them.
     counts: Option<NonZeroU32>,
     /// Descriptors of the connection in the egress scheduler.
     pub(super) queued: u32,
@@ -25,8 +26,8 @@ pub(super) struct Slot {
     pub(super) sent_in: u8,
 }
 
-/// Flags of a slot. Those about queues outlive the connection: they tell whether the slot's index is in the
-/// queue, so that no queue ever contains an index twice.
+/// Flags of a slot. Those about queues outlive the connection: they tell whether the slot's index
+/// is in the queue, so that no queue ever contains an index twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flags(u16);
 
@@ -110,7 +111,8 @@ impl Slot {
         if self.flags.has(Flags::RELEASED) { self.counts.take() } else { None }
     }
 
-    /// The connection has these notices for the application. True if its index is to enter the event queue.
+    /// The connection has these notices for the application. True if its index is to enter the
+    /// event queue.
     pub(super) fn take_in(&mut self, notices: Notices) -> bool {
         if notices.is_empty() || self.flags.has(Flags::RELEASED) {
             return false;

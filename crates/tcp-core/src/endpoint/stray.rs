@@ -1,5 +1,5 @@
-//! Packets without a connection: RSTs, ICMP messages, UDP datagrams, and ACKs that keep their original numbers, while they
-//! wait for the device.
+//! Packets without a connection: RSTs, ICMP messages, UDP datagrams, and ACKs that keep their
+//! original numbers, while they wait for the device.
 
 use super::Endpoint;
 use super::udp_sockets::cost as datagram_cost;
@@ -83,10 +83,11 @@ pub(super) enum Stray {
         /// All of it.
         data: Box<[u8]>,
     },
-    /// A pure ACK that keeps its numbers in the scheduler: it was built, and counted as sent, when it was queued.
+    /// A pure ACK that keeps its numbers in the scheduler: it was built, and counted as sent, when
+    /// it was queued.
     Ack {
-        /// Its connection, whose scheduler [keeps numbers](crate::policy::sched::QueuedAcks::Kept); `None` for
-        /// one that is half-open, or in TIME-WAIT, and only a record.
+        /// Its connection, whose scheduler [keeps numbers](crate::policy::sched::QueuedAcks::Kept);
+        /// `None` for one that is half-open, or in TIME-WAIT, and only a record.
         conn: Option<ConnId>,
         /// Its headers.
         header: HeaderBuf,
@@ -97,8 +98,8 @@ pub(super) enum Stray {
     },
 }
 
-/// Waiting packets without a connection, by the serial numbers of their descriptors. All operations are O(1),
-/// except for the end of a connection with ACKs among them.
+/// Waiting packets without a connection, by the serial numbers of their descriptors. All operations
+/// are O(1), except for the end of a connection with ACKs among them.
 #[derive(Debug, Default)]
 pub(super) struct Strays {
     waiting: HashMap<u64, Stray>,
@@ -112,7 +113,8 @@ pub(super) struct Strays {
     answers: usize,
     datagrams: usize,
     packets: usize,
-    /// Octets that the waiting ICMP messages quote or echo, and of the data of datagrams and packets.
+    /// Octets that the waiting ICMP messages quote or echo, and of the data of datagrams and
+    /// packets.
     quoted: usize,
 }
 
@@ -207,7 +209,8 @@ impl Strays {
         }
     }
 
-    /// The ACK under `serial` is the last one of its connection; `plain`: another one may replace it.
+    /// The ACK under `serial` is the last one of its connection; `plain`: another one may replace
+    /// it.
     fn note_ack(&mut self, id: ConnId, serial: u64, plain: bool) {
         if plain {
             self.replaceable.insert(id, serial);
@@ -286,7 +289,8 @@ impl Stray {
         !matches!(self, Self::SynAck { .. } | Self::Cookie { .. })
     }
 
-    /// Builds the packet; `None` if it is not due any more. SYN-ACKs of half-open connections are built by `syn_ack`.
+    /// Builds the packet; `None` if it is not due any more. SYN-ACKs of half-open connections are
+    /// built by `syn_ack`.
     fn build(
         &self,
         host: &EndpointConfig,
@@ -343,13 +347,13 @@ impl Endpoint {
         true
     }
 
-    /// Builds a connection's pure ACK to be sent later, and counts it as sent. Returns its acknowledgment
-    /// number; `None` if it is not queued because there was no room (`dropped`), or because it replaced a
-    /// waiting one (`thins`).
+    /// Builds a connection's pure ACK to be sent later, and counts it as sent. Returns its
+    /// acknowledgment number; `None` if it is not queued because there was no room (`dropped`), or
+    /// because it replaced a waiting one (`thins`).
     ///
-    /// A duplicate ACK, one with SACK blocks or ECE and one that reduces the window neither replaces another
-    /// nor is replaced, and no ACK overtakes one of those: the peer counts and reads each of them (RFC 3449,
-    /// section 5.2.1).
+    /// A duplicate ACK, one with SACK blocks or ECE and one that reduces the window neither
+    /// replaces another nor is replaced, and no ACK overtakes one of those: the peer counts and
+    /// reads each of them (RFC 3449, section 5.2.1).
     pub(super) fn stamp(
         &mut self,
         now: Instant,
@@ -385,8 +389,8 @@ impl Endpoint {
         Some(built.ack_number)
     }
 
-    /// Builds a packet without a connection and offers it to the device. Returns its IP bytes; `None` if
-    /// there is no such packet.
+    /// Builds a packet without a connection and offers it to the device. Returns its IP bytes;
+    /// `None` if there is no such packet.
     pub(super) fn emit_stray<E>(
         &mut self,
         now: Instant,

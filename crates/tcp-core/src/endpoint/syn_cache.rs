@@ -1,12 +1,15 @@
-//! Half-open connections: a SYN has arrived, and the ACK of the SYN-ACK has not. The SYN cache of RFC 4987, section 3.3.
+//! Half-open connections: a SYN has arrived, and the ACK of the SYN-ACK has not. The SYN cache of
+//! RFC 4987, section 3.3.
 //!
-//! An entry is what a SYN-ACK, and the connection after it, need to know of the SYN: 96 bytes. It has one place in a
-//! [`DeadlineTable`], where the deadline is that of the SYN-ACK's next transmission. With each, the time doubles, so
-//! entries of one number of transmissions stand in one lane, and the oldest entry is the first of some lane.
+//! An entry is what a SYN-ACK, and the connection after it, need to know of the SYN: 96 bytes. It
+//! has one place in a [`DeadlineTable`], where the deadline is that of the SYN-ACK's next
+//! transmission. With each, the time doubles, so entries of one number of transmissions stand in
+//! one lane, and the oldest entry is the first of some lane.
 //!
-//! **Cost.** How many entries each source has is counted in [`Shares`]. All operations are O(1), amortised where the tables grow and shrink. An entry takes 96 bytes, 6 to 12 for its
-//! place by hash, and 10 to 21 for the count of its source if it is the only one: at most 128, but for spare capacity
-//! while the table grows.
+//! **Cost.** How many entries each source has is counted in [`Shares`]. All operations are O(1),
+//! amortised where the tables grow and shrink. An entry takes 96 bytes, 6 to 12 for its place by
+//! hash, and 10 to 21 for the count of its source if it is the only one: at most 128, but for spare
+//! capacity while the table grows.
 
 use super::deadline_table::{DeadlineTable, Deadlined, Wait};
 use super::shares::{Shares, spread};
@@ -53,8 +56,8 @@ pub(super) struct Entry {
     answered: bool,
 }
 
-/// Lengths of the timer that are told apart: seven of each setting of `initial_rto` in use at the same time. With more,
-/// some wait as long as the next longer one.
+/// Lengths of the timer that are told apart: seven of each setting of `initial_rto` in use at the
+/// same time. With more, some wait as long as the next longer one.
 const LANES: usize = 16;
 
 impl SynCache {
@@ -101,7 +104,8 @@ impl SynCache {
         self.shares.of(tuple)
     }
 
-    /// Adds an entry, which must not be in the cache; the cache is not to hold more than `most`. Returns its place.
+    /// Adds an entry, which must not be in the cache; the cache is not to hold more than `most`.
+    /// Returns its place.
     pub(super) fn insert(
         &mut self,
         now: Instant,
@@ -137,8 +141,8 @@ impl SynCache {
         Some(entry)
     }
 
-    /// The place of the entry whose SYN came first, as far as the timers tell: before the last of `n` timeouts, it had
-    /// waited for as long again.
+    /// The place of the entry whose SYN came first, as far as the timers tell: before the last of
+    /// `n` timeouts, it had waited for as long again.
     pub(super) fn oldest(&self) -> Option<u32> {
         self.entries.oldest()
     }
@@ -154,8 +158,8 @@ impl SynCache {
         self.entries.next().filter(|(at, _)| *at <= now).map(|(_, place)| place)
     }
 
-    /// The timer of the entry at `place` has expired. Starts it anew, with back-off unless the SYN-ACK still waits for
-    /// the device. Without a departure nothing is retransmitted.
+    /// The timer of the entry at `place` has expired. Starts it anew, with back-off unless the
+    /// SYN-ACK still waits for the device. Without a departure nothing is retransmitted.
     pub(super) fn back_off(&mut self, place: u32, now: Instant) {
         let Some(entry) = self.entries.get_mut(place) else { return };
         if !entry.due {
@@ -167,8 +171,8 @@ impl SynCache {
         self.entries.move_to(place, now, length);
     }
 
-    /// Builds the SYN-ACK of `tuple`, with a checksum as `host` says; `None` if it is not due any more. `cookie` makes the
-    /// fast open cookie, if it brings one.
+    /// Builds the SYN-ACK of `tuple`, with a checksum as `host` says; `None` if it is not due any
+    /// more. `cookie` makes the fast open cookie, if it brings one.
     pub(super) fn build_syn_ack(
         &self,
         now: Instant,
@@ -248,7 +252,8 @@ impl Entry {
         !core::mem::replace(&mut self.challenged, true)
     }
 
-    /// True if a repeated SYN may be answered with another SYN-ACK: one per timeout. A SYN-ACK that waits is an answer.
+    /// True if a repeated SYN may be answered with another SYN-ACK: one per timeout. A SYN-ACK that
+    /// waits is an answer.
     pub(super) const fn may_answer_again(&mut self) -> bool {
         self.due || !core::mem::replace(&mut self.answered, true)
     }

@@ -1,6 +1,7 @@
 //! SYN cookies: SYN-ACKs that leave no state behind (RFC 4987, section 3.6).
 //!
-//! What the SYN said comes back with the ACK of the SYN-ACK. The initial sequence number says what it must:
+//! What the SYN said comes back with the ACK of the SYN-ACK. The initial sequence number says what
+//! it must:
 //!
 //! ```text
 //!   31    29 28                                             0
@@ -9,18 +10,21 @@
 //!   └───────┴────────────────────────────────────────────────┘
 //! ```
 //!
-//! If the peer sends timestamps, the six lowest bits of the SYN-ACK's timestamp say the rest, as in Linux: the window
-//! shift (4 bits; 15: none), SACK and ECN. Its time is up to 64 ms early. The echo is not authenticated: a peer that
-//! changes it misleads only itself. Without timestamps the SYN-ACK offers neither window scaling nor SACK nor ECN.
+//! If the peer sends timestamps, the six lowest bits of the SYN-ACK's timestamp say the rest, as in
+//! Linux: the window shift (4 bits; 15: none), SACK and ECN. Its time is up to 64 ms early. The
+//! echo is not authenticated: a peer that changes it misleads only itself. Without timestamps the
+//! SYN-ACK offers neither window scaling nor SACK nor ECN.
 //!
-//! **Forgery.** Time is divided into periods of 64 s, and the hash of each is as good as one with a key of its own. A
-//! cookie counts in its period and in the next, so for 64 to 128 s, and 2 of 2^29 hashes are right at a time: a blind ACK
-//! passes with a probability of 2^-28. ACKs are only checked while a cookie that was sent can be valid. Somebody who saw a
-//! valid ACK can repeat it in that time, and so can the peer, which opens a connection once more.
+//! **Forgery.** Time is divided into periods of 64 s, and the hash of each is as good as one with a
+//! key of its own. A cookie counts in its period and in the next, so for 64 to 128 s, and 2 of 2^29
+//! hashes are right at a time: a blind ACK passes with a probability of 2^-28. ACKs are only
+//! checked while a cookie that was sent can be valid. Somebody who saw a valid ACK can repeat it in
+//! that time, and so can the peer, which opens a connection once more.
 //!
-//! **Failure modes.** Nothing is retransmitted: if the SYN-ACK is lost, the peer repeats its SYN. If the ACK is lost, a
-//! peer that does not speak first waits for a server that knows nothing of it. The MSS is rounded down to one of eight,
-//! and the round trip of the handshake is not measured.
+//! **Failure modes.** Nothing is retransmitted: if the SYN-ACK is lost, the peer repeats its SYN.
+//! If the ACK is lost, a peer that does not speak first waits for a server that knows nothing of
+//! it. The MSS is rounded down to one of eight, and the round trip of the handshake is not
+//! measured.
 
 use crate::conn::Offer;
 use crate::four_tuple::FourTuple;
@@ -39,8 +43,8 @@ pub(super) struct SynCookies {
 const PERIOD: Duration = Duration::from_secs(64);
 /// Bits of the hash.
 const HASH_BITS: u32 = 29;
-/// The segment sizes that a cookie tells apart: those of common links less 40 or 60 bytes of headers, the defaults of both
-/// families, and the smallest that counts.
+/// The segment sizes that a cookie tells apart: those of common links less 40 or 60 bytes of
+/// headers, the defaults of both families, and the smallest that counts.
 const SIZES: [u16; 8] = [48, 536, 1_220, 1_360, 1_400, 1_440, 1_460, 8_940];
 /// Bits of the timestamp.
 const STAMP: u32 = (1 << 6) - 1;
@@ -55,14 +59,16 @@ impl SynCookies {
         Self { hasher: SipHasher24::new_with_key(&secret), last_sent: None }
     }
 
-    /// The initial sequence number that answers a SYN of `tuple` with the number `irs` and this MSS.
+    /// The initial sequence number that answers a SYN of `tuple` with the number `irs` and this
+    /// MSS.
     pub(super) fn make(&mut self, now: Instant, tuple: &FourTuple, irs: SeqNum, mss: u16) -> SeqNum {
         self.last_sent = Some(now);
         let index = SIZES.iter().rposition(|size| *size <= mss).unwrap_or(0) as u32;
         SeqNum(index << HASH_BITS | self.hash(period(now), tuple, irs, index))
     }
 
-    /// The MSS of the SYN with the number `irs` that was answered with `cookie`; `None` if none was.
+    /// The MSS of the SYN with the number `irs` that was answered with `cookie`; `None` if none
+    /// was.
     pub(super) fn check(&self, now: Instant, tuple: &FourTuple, irs: SeqNum, cookie: SeqNum) -> Option<u16> {
         let index = cookie.0 >> HASH_BITS;
         let hash = cookie.0 & ((1 << HASH_BITS) - 1);
@@ -78,7 +84,8 @@ impl SynCookies {
     }
 
     fn hash(&self, period: u64, tuple: &FourTuple, irs: SeqNum, index: u32) -> u32 {
-        // The longest four-tuple has 36 bytes. Those of another family make a text of another length.
+        // The longest four-tuple has 36 bytes. Those of another family make a text of another
+        // length.
         let mut text = [0; 36 + 4 + 8 + 1];
         let name = tuple.as_bytes();
         let (head, tail) = text.split_at_mut(name.len());

@@ -1,5 +1,5 @@
-//! Connections in TIME-WAIT that nobody holds any more: when they become records, what segments for them call for,
-//! and when their four-tuples may be used again.
+//! Connections in TIME-WAIT that nobody holds any more: when they become records, what segments for
+//! them call for, and when their four-tuples may be used again.
 
 use super::stray::Stray;
 use super::time_wait_table::Name;
@@ -13,8 +13,8 @@ use crate::time::Instant;
 use crate::wire::{HeaderBuf, IpInfo, TcpHeader, TcpSegment, emit_tcp};
 
 impl Endpoint {
-    /// Makes a record of the connection at `index` if it is in TIME-WAIT, nobody holds it, and nothing of it is left to
-    /// send. True if the connection itself can be forgotten.
+    /// Makes a record of the connection at `index` if it is in TIME-WAIT, nobody holds it, and
+    /// nothing of it is left to send. True if the connection itself can be forgotten.
     pub(super) fn retire(&mut self, index: u32) -> bool {
         let id = self.slots.id(index);
         let Some(slot) = self.slots.slot(index) else { return false };
@@ -81,7 +81,8 @@ impl Endpoint {
         }
     }
 
-    /// Queues an ACK for a segment in TIME-WAIT; without a `reason` to send one, counts that it is not.
+    /// Queues an ACK for a segment in TIME-WAIT; without a `reason` to send one, counts that it is
+    /// not.
     fn answer_in_time_wait(
         &mut self,
         now: Instant,
@@ -114,7 +115,8 @@ impl Endpoint {
         self.push_stray(now, ack);
     }
 
-    /// Ends the TIME-WAIT of `tuple` for a new connection of this side. Returns SND.NXT of the old one.
+    /// Ends the TIME-WAIT of `tuple` for a new connection of this side. Returns SND.NXT of the old
+    /// one.
     pub(super) fn take_from_time_wait(&mut self, tuple: &FourTuple) -> Option<SeqNum> {
         let name = self.time_wait.look_up(tuple)?;
         let floor = self.time_wait.find(name)?.numbers.snd_nxt();

@@ -1,11 +1,13 @@
-//! Connections in TIME-WAIT that nobody holds any more, as records of 64 bytes in a [`DeadlineTable`].
+//! Connections in TIME-WAIT that nobody holds any more, as records of 64 bytes in a
+//! [`DeadlineTable`].
 //!
-//! **Names.** A record is found by a keyed hash of its four-tuple, 96 bits of SipHash-1-3-128, instead of the tuple
-//! itself, which takes 37 bytes: a segment that belongs to a record brings its addresses along. That a segment of
-//! another connection finds a record is a matter of one in 2^96 per record, and nobody without the key can make one.
+//! **Names.** A record is found by a keyed hash of its four-tuple, 96 bits of SipHash-1-3-128,
+//! instead of the tuple itself, which takes 37 bytes: a segment that belongs to a record brings its
+//! addresses along. That a segment of another connection finds a record is a matter of one in 2^96
+//! per record, and nobody without the key can make one.
 //!
-//! **Cost.** With its place in the hash table, 5 bytes per bucket, a record takes 70 to 76 bytes, and up to a quarter
-//! more while the array has just grown.
+//! **Cost.** With its place in the hash table, 5 bytes per bucket, a record takes 70 to 76 bytes,
+//! and up to a quarter more while the array has just grown.
 
 use super::deadline_table::{DeadlineTable, Deadlined, Wait};
 use crate::conn::{Retired, TimeWait};
@@ -25,8 +27,8 @@ pub(super) struct TimeWaitTable {
 pub(super) struct Name([u32; 3]);
 
 impl Name {
-    /// The hash in the form the hash table needs: it uses the lowest bits as position, and the seven highest as a
-    /// tag.
+    /// The hash in the form the hash table needs: it uses the lowest bits as position, and the
+    /// seven highest as a tag.
     const fn table_hash(self) -> u64 {
         (self.0[0] as u64) << 32 | self.0[1] as u64
     }
@@ -72,10 +74,12 @@ impl Deadlined for Record {
     }
 }
 
-/// Lengths of TIME-WAIT that are told apart. With more, a record waits as long as the next longer lane.
+/// Lengths of TIME-WAIT that are told apart. With more, a record waits as long as the next longer
+/// lane.
 const LANES: usize = 4;
-/// Time in TIME-WAIT after which a connection of this side may use the four-tuple again: the peer's segments and ours
-/// then show later timestamps than all from before, with clocks of up to a second per tick (RFC 7323, section 5.4).
+/// Time in TIME-WAIT after which a connection of this side may use the four-tuple again: the peer's
+/// segments and ours then show later timestamps than all from before, with clocks of up to a second
+/// per tick (RFC 7323, section 5.4).
 const REUSE_AFTER: Duration = Duration::from_secs(1);
 
 impl TimeWaitTable {
@@ -121,7 +125,8 @@ impl TimeWaitTable {
         self.place(name).map(|_| name)
     }
 
-    /// True if a connection of this side with timestamps may use the four-tuple of `name` again (RFC 6191, section 2).
+    /// True if a connection of this side with timestamps may use the four-tuple of `name` again
+    /// (RFC 6191, section 2).
     pub(super) fn is_reusable(&self, now: Instant, name: Name) -> bool {
         self.find(name).is_some_and(|record| {
             record.numbers.has_timestamps() && now.since(record.wait.since()) >= REUSE_AFTER

@@ -1,4 +1,5 @@
-//! Sending: from the connection whose turn it is, through the scheduler or bypassing it, to the device.
+//! Sending: from the connection whose turn it is, through the scheduler or bypassing it, to the
+//! device.
 //!
 //! ```text
 //!   ready ──► next() ──► admit ──► reserve, push ──► │scheduler│ ──► pop ──► claim, build ──► emit ──► sent
@@ -6,12 +7,12 @@
 //!                       until the scheduler names it
 //! ```
 //!
-//! A connection is in the ready queue while it may have something to send, so a call costs what the active
-//! connections cost, however many there are. They take [turns](super::ready::Ready) of one quantum of bytes
-//! each. Everything that waits is pushed to the scheduler before it is asked for a packet. If the scheduler
-//! is empty and allows [bypassing](crate::policy::sched::Bypass), and the device has room, packets go
-//! straight to the device; if the device takes no super-packets, a connection's new data is still built as
-//! one, and split on the way.
+//! A connection is in the ready queue while it may have something to send, so a call costs what the
+//! active connections cost, however many there are. They take [turns](super::ready::Ready) of one
+//! quantum of bytes each. Everything that waits is pushed to the scheduler before it is asked for a
+//! packet. If the scheduler is empty and allows [bypassing](crate::policy::sched::Bypass), and the
+//! device has room, packets go straight to the device; if the device takes no super-packets, a
+//! connection's new data is still built as one, and split on the way.
 
 use super::Endpoint;
 use super::egress::{Egress, HEADERS_AHEAD, Kept};
@@ -58,8 +59,8 @@ impl Endpoint {
         }
         self.egress.depart_until(now);
         if !straight {
-            // Even while the link is busy: an ACK takes its place in the queue, with its number, when it
-            // arises.
+            // Even while the link is busy: an ACK takes its place in the queue, with its number,
+            // when it arises.
             self.give_all(now);
         } else if !self.egress.deferred.is_empty() {
             self.egress.resume_named(&mut self.slots);
@@ -97,8 +98,8 @@ impl Endpoint {
         report
     }
 
-    /// Sends the next packet past the scheduler, which is empty and would only pass it on; or a run of at
-    /// most `most` packets of new data, which costs TCP little more than one.
+    /// Sends the next packet past the scheduler, which is empty and would only pass it on; or a run
+    /// of at most `most` packets of new data, which costs TCP little more than one.
     fn send_straight<E>(
         &mut self,
         now: Instant,
@@ -136,8 +137,8 @@ impl Endpoint {
         Ok(sent)
     }
 
-    /// Splits a run of new data into packets, offers them one by one, and commits those that the device
-    /// takes.
+    /// Splits a run of new data into packets, offers them one by one, and commits those that the
+    /// device takes.
     fn offer_run<E>(
         &mut self,
         now: Instant,
@@ -249,7 +250,8 @@ impl Endpoint {
         match sent {
             Ok(SendOutcome::Packets { bytes, .. }) => {
                 let delay = now.since(descriptor.queued_at);
-                // A packet without a connection takes the scheduler even if others bypass it, and then waits in no queue.
+                // A packet without a connection takes the scheduler even if others bypass it, and
+                // then waits in no queue.
                 if give_all || descriptor.conn.is_some() || !delay.is_zero() {
                     self.egress.accounts.waited(descriptor.class, delay);
                 }
@@ -269,8 +271,8 @@ impl Endpoint {
         sent
     }
 
-    /// Tells the scheduler if a packet was sent with a different length than it was queued with: options are
-    /// written last.
+    /// Tells the scheduler if a packet was sent with a different length than it was queued with:
+    /// options are written last.
     fn repriced(&mut self, now: Instant, mut descriptor: Descriptor, bytes: u64) -> Descriptor {
         // A super-packet has one header for all its packets, so its bytes do not give its price.
         if descriptor.segments == 1 {
@@ -305,7 +307,8 @@ impl Endpoint {
         }
     }
 
-    /// The next packet of the connection whose turn it is; `None` if no connection has anything to send.
+    /// The next packet of the connection whose turn it is; `None` if no connection has anything to
+    /// send.
     fn next_plan(&mut self, now: Instant, run: u32) -> Option<(u32, Plan)> {
         let largest = self.config.max_super_packet;
         let largest = largest.min(self.egress.properties.largest_packet);
@@ -345,7 +348,8 @@ impl Endpoint {
         }
     }
 
-    /// Queues one packet of the connection whose turn it is; false if no connection has anything to send.
+    /// Queues one packet of the connection whose turn it is; false if no connection has anything to
+    /// send.
     fn push_one(&mut self, now: Instant) -> bool {
         while let Some((index, plan)) = self.next_plan(now, 1) {
             let id = self.slots.id(index);
@@ -379,7 +383,8 @@ impl Endpoint {
             if let Some(slot) = self.slots.slot_mut(index) {
                 slot.queued += 1;
                 if admission == Admission::Granted && plan.class.is_data() {
-                    // A retransmission is let in that did not have to wait. Nobody names the connection any more.
+                    // A retransmission is let in that did not have to wait. Nobody names the
+                    // connection any more.
                     slot.flags.clear(Flags::DEFERRED);
                 }
             }
@@ -423,7 +428,8 @@ impl Endpoint {
             && let Some(conn) = self.slots.conn_mut(id.index)
         {
             conn.unclaim(&plan);
-            // New data is sent in order, so it may be a different piece from the one that was queued.
+            // New data is sent in order, so it may be a different piece from the one that was
+            // queued.
             let mut held = plan.descriptor(id, serial, descriptor.len);
             held.queued_at = descriptor.queued_at;
             self.egress.held = Some(held);
@@ -431,7 +437,8 @@ impl Endpoint {
         sent
     }
 
-    /// Builds a connection's packet, offers it to the device, and commits it if the device takes it.
+    /// Builds a connection's packet, offers it to the device, and commits it if the device takes
+    /// it.
     fn offer<E>(
         &mut self,
         now: Instant,

@@ -1,7 +1,8 @@
 //! UDP flows by four-tuple, and how long each has been silent.
 //!
-//! A flow that the application has not answered yet is *new*. New flows are in a table of their own, because they are the ones
-//! that make room: a stranger who forges addresses gets no answers, so it cannot displace a flow that had one.
+//! A flow that the application has not answered yet is *new*. New flows are in a table of their
+//! own, because they are the ones that make room: a stranger who forges addresses gets no answers,
+//! so it cannot displace a flow that had one.
 
 use super::deadline_table::{DeadlineTable, Deadlined, Wait};
 use super::shares::spread;

@@ -10,7 +10,8 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Errors that wait to be told to a socket that is not connected: what is lost comes again with the next datagram.
+/// Errors that wait to be told to a socket that is not connected: what is lost comes again with the
+/// next datagram.
 const MOST_REPORTS: usize = 16;
 
 /// A received datagram.
@@ -62,7 +63,8 @@ pub struct UdpStats {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UdpEvent {
-    /// A socket has received something, or an error; or it has room for sending again, or has ended.
+    /// A socket has received something, or an error; or it has room for sending again, or has
+    /// ended.
     Socket(UdpId),
     /// There is a [flow](crate::Endpoint::udp_next_flow) that the application has not accepted.
     Flow,
@@ -87,7 +89,8 @@ pub(super) struct Socket {
     blocked: bool,
     /// It is in the list of news.
     listed: bool,
-    /// Largest IP packet sent so far, and largest that the path carries if ICMP has named one, in bytes.
+    /// Largest IP packet sent so far, and largest that the path carries if ICMP has named one, in
+    /// bytes.
     largest_sent: u32,
     pub(super) path_mtu: Option<u32>,
     pub(super) stats: UdpStats,
@@ -110,7 +113,8 @@ struct Slot {
     socket: Option<Box<Socket>>,
 }
 
-/// All sockets of an endpoint. Flows are found in O(1), bound sockets in O(log n) of what the application has bound.
+/// All sockets of an endpoint. Flows are found in O(1), bound sockets in O(log n) of what the
+/// application has bound.
 #[derive(Debug)]
 pub(super) struct Udp {
     slots: Vec<Slot>,
@@ -244,7 +248,8 @@ impl Udp {
         self.bound.insert(local, id);
     }
 
-    /// Closes a socket, or ends a flow that the application has had. The four-tuple of a flow can begin another one.
+    /// Closes a socket, or ends a flow that the application has had. The four-tuple of a flow can
+    /// begin another one.
     pub(super) fn close(&mut self, id: UdpId) {
         let Some(socket) = self.take(id) else { return };
         match (socket.kind, socket.tuple()) {
@@ -296,8 +301,8 @@ impl Udp {
         None
     }
 
-    /// Whom a datagram to `tuple`'s local address is for: the flow, or the socket bound there or to any address, unless that is
-    /// connected to another peer.
+    /// Whom a datagram to `tuple`'s local address is for: the flow, or the socket bound there or to
+    /// any address, unless that is connected to another peer.
     pub(super) fn find(&self, tuple: &FourTuple) -> Option<UdpId> {
         self.flows.find(tuple).or_else(|| {
             let (local, remote) = (tuple.local(), tuple.remote());
@@ -309,8 +314,8 @@ impl Udp {
         })
     }
 
-    /// Makes room for a flow among `most`, if one that has no answer can go. One that the application has accepted ends, but takes
-    /// its place until the application lets go of it.
+    /// Makes room for a flow among `most`, if one that has no answer can go. One that the
+    /// application has accepted ends, but takes its place until the application lets go of it.
     pub(super) fn make_room(&mut self, most: usize) -> Room {
         let evicted = if self.flow_count < most { None } else { self.flows.evict() };
         if let Some(id) = evicted {
@@ -342,7 +347,8 @@ impl Udp {
         id
     }
 
-    /// A flow that is in no table any more has ended. If the application does not have it, it is forgotten.
+    /// A flow that is in no table any more has ended. If the application does not have it, it is
+    /// forgotten.
     fn end(&mut self, id: UdpId) {
         let Some(socket) = self.get_mut(id) else { return };
         if socket.kind == Kind::Offered {
@@ -429,7 +435,8 @@ impl Udp {
         true
     }
 
-    /// The socket that is told of errors about a datagram like this: it is connected so, or wants to be told of all.
+    /// The socket that is told of errors about a datagram like this: it is connected so, or wants
+    /// to be told of all.
     pub(super) fn told_of_errors(&self, tuple: &FourTuple) -> Option<UdpId> {
         let is_told = |socket: &Socket| socket.remote.is_some() || socket.reports.is_some();
         self.find(tuple).filter(|id| self.get(*id).is_some_and(is_told))
@@ -521,7 +528,8 @@ impl Socket {
         self.received.front()
     }
 
-    /// True if a datagram that counts `cost` finds room. Otherwise the application is told when there is some.
+    /// True if a datagram that counts `cost` finds room. Otherwise the application is told when
+    /// there is some.
     pub(super) const fn may_send(&mut self, cost: usize, limit: usize) -> bool {
         let fits = self.unsent == 0 || self.unsent + cost <= limit;
         self.blocked |= !fits;

@@ -1,35 +1,36 @@
 //! A timing wheel with exact deadlines, for millions of timers.
 //!
-//! The endpoint gives each connection one key (its index) and one deadline: the earliest of its timers. It
-//! calls [`TimingWheel::set`] whenever that moves (for a busy connection with each ACK), sleeps until
-//! [`TimingWheel::next`], and calls [`TimingWheel::pop_expired`] until there is none left.
+//! The endpoint gives each connection one key (its index) and one deadline: the earliest of its
+//! timers. It calls [`TimingWheel::set`] whenever that moves (for a busy connection with each ACK),
+//! sleeps until [`TimingWheel::next`], and calls [`TimingWheel::pop_expired`] until there is none
+//! left.
 //!
-//! **Slots.** A deadline is filed under the highest group of six bits in which it differs from the wheel's
-//! own time, and under its value of that group:
+//! **Slots.** A deadline is filed under the highest group of six bits in which it differs from the
+//! wheel's own time, and under its value of that group:
 //!
 //! ```text
 //!   bits      63..60   59..54    ...    11..6     5..0
 //!   level       10       9                1         0       64 slots each (16 at level 10)
 //! ```
 //!
-//! The classic hierarchical wheel (Varghese and Lauck, 1987) moves timers down as their time approaches, and
-//! only finds the slot of its next timer. Here a timer stays where it was filed: a slot is a pairing heap
-//! (Fredman, Sedgewick, Sleator and Tarjan, 1986), whose top is exact. No pending timer is in a slot before
-//! the wheel's time, so the first occupied slot of a level contains that level's earliest timer, and the
-//! earliest of all is one of at most eleven tops.
+//! The classic hierarchical wheel (Varghese and Lauck, 1987) moves timers down as their time
+//! approaches, and only finds the slot of its next timer. Here a timer stays where it was filed: a
+//! slot is a pairing heap (Fredman, Sedgewick, Sleator and Tarjan, 1986), whose top is exact. No
+//! pending timer is in a slot before the wheel's time, so the first occupied slot of a level
+//! contains that level's earliest timer, and the earliest of all is one of at most eleven tops.
 //!
-//! **Cost.** Setting a timer is O(1). Cancelling or moving one is O(1) if it has no children in its heap,
-//! which holds for a timer that moves often, and otherwise amortised O(log n) for the n timers of that slot
-//! alone. 4 bytes per key and 24 per armed one; only allocates for keys higher than any before, and for more armed at a time
-//! than ever.
+//! **Cost.** Setting a timer is O(1). Cancelling or moving one is O(1) if it has no children in its
+//! heap, which holds for a timer that moves often, and otherwise amortised O(log n) for the n
+//! timers of that slot alone. 4 bytes per key and 24 per armed one; only allocates for keys higher
+//! than any before, and for more armed at a time than ever.
 
 use crate::time::Instant;
 use alloc::vec::Vec;
 
 /// Deadlines of up to 2^32 - 1 keys. See the [module documentation](self).
 ///
-/// Keys index an array, so they should be dense. Timers expire in the order of (deadline, key); the same calls
-/// always give the same results.
+/// Keys index an array, so they should be dense. Timers expire in the order of (deadline, key); the
+/// same calls always give the same results.
 pub(super) struct TimingWheel {
     /// Where in `nodes` each key is; [`NIL`] if it is not armed.
     places: Vec<u32>,
@@ -73,7 +74,8 @@ struct Node {
     slot: u16,
 }
 
-/// Spare entries are for an eighth more keys: a vector that doubles has as many of them as entries in use.
+/// Spare entries are for an eighth more keys: a vector that doubles has as many of them as entries
+/// in use.
 fn grow<T>(entries: &mut Vec<T>, len: usize) {
     if len > entries.capacity() {
         let more = (entries.len() / 8).max(8);
@@ -104,7 +106,8 @@ impl TimingWheel {
         }
     }
 
-    /// Arms `key`, or moves its deadline. A deadline in the past expires at once, ordered by its true time.
+    /// Arms `key`, or moves its deadline. A deadline in the past expires at once, ordered by its
+    /// true time.
     pub(super) fn set(&mut self, key: u32, deadline: Instant) {
         let deadline = deadline.as_nanos();
         let slot = self.slot_for(deadline);
@@ -201,9 +204,9 @@ impl TimingWheel {
         earliest.map(|(deadline, key)| (Instant::from_nanos(deadline), key))
     }
 
-    /// Disarms and returns the key with the earliest deadline, if that is not after `now`. Call it until it
-    /// returns `None`, which also moves the wheel's own time to `now`: the closer that is to the deadlines
-    /// set, the fewer timers share a slot.
+    /// Disarms and returns the key with the earliest deadline, if that is not after `now`. Call it
+    /// until it returns `None`, which also moves the wheel's own time to `now`: the closer that is
+    /// to the deadlines set, the fewer timers share a slot.
     pub(super) fn pop_expired(&mut self, now: Instant) -> Option<u32> {
         match self.next() {
             Some((deadline, key)) if deadline <= now => {
@@ -217,7 +220,8 @@ impl TimingWheel {
         }
     }
 
-    /// The slot of a deadline, given the wheel's own time; one in the past counts as due at that time.
+    /// The slot of a deadline, given the wheel's own time; one in the past counts as due at that
+    /// time.
     fn slot_for(&self, deadline: u64) -> u16 {
         let deadline = deadline.max(self.time);
         let highest_bit = ((deadline ^ self.time) | 1).ilog2();
@@ -274,8 +278,8 @@ impl TimingWheel {
         top
     }
 
-    /// Merges a list of siblings into one heap, in the two passes of the pairing heap, and returns its top;
-    /// `NIL` if the list is empty.
+    /// Merges a list of siblings into one heap, in the two passes of the pairing heap, and returns
+    /// its top; `NIL` if the list is empty.
     fn meld_siblings(&mut self, first: u32) -> u32 {
         // Pairs from left to right; their tops form a stack, linked by `next`.
         let (mut rest, mut stack) = (first, NIL);

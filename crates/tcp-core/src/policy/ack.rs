@@ -1,7 +1,8 @@
 //! ACK policy: when to acknowledge.
 //!
-//! The policy states a preference; the core owns the obligations. Whatever a policy answers, the core sends
-//! an ACK if RFC 9293 demands one, and never holds one longer than the connection's hold limit.
+//! The policy states a preference; the core owns the obligations. Whatever a policy answers, the
+//! core sends an ACK if RFC 9293 demands one, and never holds one longer than the connection's hold
+//! limit.
 //!
 //! | obligation | may be waived |
 //! |---|---|
@@ -18,9 +19,9 @@ use core::fmt::Debug;
 
 /// An ACK policy of one connection.
 ///
-/// `on_data` is called for every segment with data that reached an established connection, after RCV.NXT
-/// moved, or once for a [run](Self::takes_runs) of them; `on_ack_sent` whenever a segment with ACK was sent, whatever its cause. Sending an ACK clears the
-/// plan.
+/// `on_data` is called for every segment with data that reached an established connection, after
+/// RCV.NXT moved, or once for a [run](Self::takes_runs) of them; `on_ack_sent` whenever a segment
+/// with ACK was sent, whatever its cause. Sending an ACK clears the plan.
 pub trait AckPolicy: Debug + Send {
     /// The name under which the policy is chosen (`delayed`).
     fn name(&self) -> &'static str;
@@ -30,23 +31,26 @@ pub trait AckPolicy: Debug + Send {
         SoftObligations::NONE
     }
 
-    /// Whether a driver may delay ACKs by some microseconds, so that one covers more data or piggybacks on
-    /// the application's answer ([`TxBudget::keeping_acks`](crate::TxBudget::keeping_acks)). Leave this
-    /// false, the default, if the time or number of ACKs matters to the policy.
+    /// Whether a driver may delay ACKs by some microseconds, so that one covers more data or
+    /// piggybacks on the application's answer
+    /// ([`TxBudget::keeping_acks`](crate::TxBudget::keeping_acks)). Leave this false, the default,
+    /// if the time or number of ACKs matters to the policy.
     fn lets_acks_wait(&self) -> bool {
         false
     }
 
-    /// Whether [`on_data`](Self::on_data) may be called once for a run: segments of full order, alike in all but their data, none longer than
-    /// the first, that a driver handed over together ([`Endpoint::ingest_batch`](crate::Endpoint::ingest_batch)). The view is that after the last of
-    /// them, and the arrival tells [how many](DataArrival::packets) there were. True promises that plan and timer are then the same as after a call for each
-    /// segment. Asked for each run; false, the default, means a call for each segment.
+    /// Whether [`on_data`](Self::on_data) may be called once for a run: segments of full order,
+    /// alike in all but their data, none longer than the first, that a driver handed over together
+    /// ([`Endpoint::ingest_batch`](crate::Endpoint::ingest_batch)). The view is that after the last
+    /// of them, and the arrival tells [how many](DataArrival::packets) there were. True promises
+    /// that plan and timer are then the same as after a call for each segment. Asked for each run;
+    /// false, the default, means a call for each segment.
     fn takes_runs(&self) -> bool {
         false
     }
 
-    /// How long the policy lets an ACK wait at present for more data or an answer (Linux: `ato`). `None`, the default, if that is
-    /// not a time.
+    /// How long the policy lets an ACK wait at present for more data or an answer (Linux: `ato`).
+    /// `None`, the default, if that is not a time.
     fn delay(&self) -> Option<Duration> {
         None
     }
@@ -60,14 +64,15 @@ pub trait AckPolicy: Debug + Send {
         AckPlan::Keep
     }
 
-    /// The application read data. Whether to send a window update is up to the policy, unless it re-opens a
-    /// closed window or moves the edge by as much as the core's SWS rule requires.
+    /// The application read data. Whether to send a window update is up to the policy, unless it
+    /// re-opens a closed window or moves the edge by as much as the core's SWS rule requires.
     fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
         let _ = view;
         AckPlan::Keep
     }
 
-    /// The instant that the policy asked for with [`AckPlan::By`] or [`AckPlan::Withhold`] has come.
+    /// The instant that the policy asked for with [`AckPlan::By`] or [`AckPlan::Withhold`] has
+    /// come.
     fn on_timeout(&mut self, view: &RecvView) -> AckPlan;
 
     /// The core sent an ACK that the policy was holding back.
@@ -75,9 +80,9 @@ pub trait AckPolicy: Debug + Send {
         let _ = view;
     }
 
-    /// The rule that asked for the ACK that is sent next, for captures; empty, the default, if it has no name. `cause` is
-    /// [`Plan`](AckCause::Plan) or [`Timer`](AckCause::Timer). Called only if somebody watches, before
-    /// [`on_ack_sent`](Self::on_ack_sent).
+    /// The rule that asked for the ACK that is sent next, for captures; empty, the default, if it
+    /// has no name. `cause` is [`Plan`](AckCause::Plan) or [`Timer`](AckCause::Timer). Called only
+    /// if somebody watches, before [`on_ack_sent`](Self::on_ack_sent).
     fn rule(&self, view: &RecvView, cause: AckCause) -> &'static str {
         let _ = (view, cause);
         ""
@@ -166,7 +171,8 @@ pub struct SoftObligations {
     pub gap_filling: bool,
     /// RFC 9293, section 3.10.7.4: data wholly to the left of the window is answered with an ACK.
     pub duplicate: bool,
-    /// RFC 9293, section 3.8.6.3: an ACK SHOULD be sent for at least every second full-sized segment.
+    /// RFC 9293, section 3.8.6.3: an ACK SHOULD be sent for at least every second full-sized
+    /// segment.
     pub every_second: bool,
 }
 
@@ -203,8 +209,8 @@ pub struct RecvView {
     pub free: u32,
     /// Estimate of the peer's segment size in payload bytes: that of the largest segment seen.
     pub rmss: u32,
-    /// Largest payload that this side accepts in a segment: the announced MSS less the options that every
-    /// segment carries. `rmss` never exceeds it.
+    /// Largest payload that this side accepts in a segment: the announced MSS less the options that
+    /// every segment carries. `rmss` never exceeds it.
     pub mss: u32,
     /// Arrival time of the oldest received byte that is not acknowledged.
     pub oldest_unacked: Option<Instant>,

@@ -1,7 +1,8 @@
 //! What a policy shows of itself: variables with names, values and units.
 //!
-//! [`Conn::metrics`](crate::Conn::metrics) and [`Endpoint::scheduler_metrics`](crate::Endpoint::scheduler_metrics)
-//! pass them on; the core stores none of them.
+//! [`Conn::metrics`](crate::Conn::metrics) and
+//! [`Endpoint::scheduler_metrics`](crate::Endpoint::scheduler_metrics) pass them on; the core
+//! stores none of them.
 
 use crate::time::Duration;
 use crate::units::{Rate, Window};
@@ -10,8 +11,8 @@ use core::fmt;
 /// One variable of a policy at one instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metric {
-    /// Its name, the same for the life of the policy and different from its others. It ends with the unit's
-    /// [suffix](Unit::suffix).
+    /// Its name, the same for the life of the policy and different from its others. It ends with
+    /// the unit's [suffix](Unit::suffix).
     pub name: &'static str,
     /// Its value in that unit.
     pub value: f64,
@@ -129,7 +130,8 @@ impl<'a> Metrics<'a> {
         self.report(name, bytes.into(), Unit::Bytes);
     }
 
-    /// Reports a window in bytes, without their fraction; nothing if it is [`Window::MAX`], which stands for none.
+    /// Reports a window in bytes, without their fraction; nothing if it is [`Window::MAX`], which
+    /// stands for none.
     pub fn window(&mut self, name: &'static str, window: Window) {
         if window != Window::MAX {
             self.report(name, window.bytes() as f64, Unit::Bytes);

@@ -7,12 +7,14 @@
 //! | [`RtoResponse`] | what to do when the retransmission timer fires | connection |
 //! | [`EgressScheduler`] | what leaves the host next | endpoint |
 //!
-//! A congestion control that only grows and shrinks a window needs little of its trait: see [`window`].
+//! A congestion control that only grows and shrinks a window needs little of its trait: see
+//! [`window`].
 //!
-//! Policies are named as `name:key=value,key=value` ([`spec`]). Each policy crate exports a table of its
-//! policies ([`spec::Entry`]). The core includes the simplest of each kind ([`builtin`]), for those who use
-//! the core alone; they are the defaults of [`ConnConfig::default`](crate::ConnConfig). The crate
-//! `ackline-registry` has all policies by name, and the defaults of a Linux-like host.
+//! Policies are named as `name:key=value,key=value` ([`spec`]). Each policy crate exports a table
+//! of its policies ([`spec::Entry`]). The core includes the simplest of each kind ([`builtin`]),
+//! for those who use the core alone; they are the defaults of
+//! [`ConnConfig::default`](crate::ConnConfig). The crate `ackline-registry` has all policies by
+//! name, and the defaults of a Linux-like host.
 
 pub mod ack;
 pub mod builtin;

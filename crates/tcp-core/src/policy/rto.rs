@@ -1,9 +1,10 @@
-//! RTO response: what to do when the retransmission timer fires, and how to treat the ACKs that follow.
+//! RTO response: what to do when the retransmission timer fires, and how to treat the ACKs that
+//! follow.
 //!
-//! The core enforces three rules regardless of the policy: each expiry sends at most one segment and backs
-//! off; after a configured number of timeouts without a verdict the conventional response takes over,
-//! starting with the head; new data stays inside the peer's window. Records of sent data are never dropped
-//! and SND.NXT is never rewound; only tags change.
+//! The core enforces three rules regardless of the policy: each expiry sends at most one segment
+//! and backs off; after a configured number of timeouts without a verdict the conventional response
+//! takes over, starting with the head; new data stays inside the peer's window. Records of sent
+//! data are never dropped and SND.NXT is never rewound; only tags change.
 
 use crate::policy::cc::{FlowView, SsthreshRule, Undo};
 use crate::policy::{Metrics, Params, SpecError};
@@ -21,9 +22,10 @@ pub trait RtoResponse: Debug + Send {
     /// The retransmission timer fired with data outstanding.
     fn on_rto(&mut self, view: &RtoView) -> RtoStep;
 
-    /// An acceptable ACK arrived; called before loss detection and congestion control see it. A step consumes
-    /// the ACK, unless it [passes](RtoStep::pass) it on. Called from the connection's first timeout on: for
-    /// every ACK while data is outstanding, otherwise only for those that carry a DSACK.
+    /// An acceptable ACK arrived; called before loss detection and congestion control see it. A
+    /// step consumes the ACK, unless it [passes](RtoStep::pass) it on. Called from the connection's
+    /// first timeout on: for every ACK while data is outstanding, otherwise only for those that
+    /// carry a DSACK.
     fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
         let _ = (view, ack);
         None
@@ -32,8 +34,8 @@ pub trait RtoResponse: Debug + Send {
     /// The phase of the episode.
     fn phase(&self) -> RtoPhase;
 
-    /// The core took over the last timeout: the conventional response repairs what is outstanding, and this
-    /// response is not called before the next timeout. Discard the episode.
+    /// The core took over the last timeout: the conventional response repairs what is outstanding,
+    /// and this response is not called before the next timeout. Discard the episode.
     fn on_takeover(&mut self) {}
 
     /// Reports the response's internal variables, by name.
@@ -59,11 +61,11 @@ pub enum RtoPhase {
     /// No episode.
     #[default]
     Open,
-    /// The response is waiting for evidence: no RTT sample, no duplicate-ACK count, no fast retransmit, no
-    /// congestion control; the gate is the window.
+    /// The response is waiting for evidence: no RTT sample, no duplicate-ACK count, no fast
+    /// retransmit, no congestion control; the gate is the window.
     Probe,
-    /// Losses are known and being repaired: congestion control grows the window, and losses below the
-    /// recovery point cause no further reduction.
+    /// Losses are known and being repaired: congestion control grows the window, and losses below
+    /// the recovery point cause no further reduction.
     Repair,
 }
 
@@ -79,8 +81,8 @@ pub struct RtoView {
     pub ssthresh: Window,
     /// Consecutive timeouts of the segment at SND.UNA, including this one.
     pub expiries: u32,
-    /// Bytes of new data that one segment may carry now: the unsent data, at most an SMSS; 0 if that does not
-    /// fit completely into the peer's window.
+    /// Bytes of new data that one segment may carry now: the unsent data, at most an SMSS; 0 if
+    /// that does not fit completely into the peer's window.
     pub unsent: u32,
     /// A FIN is outstanding.
     pub fin_outstanding: bool,
@@ -100,11 +102,11 @@ pub struct RtoView {
     pub initial_window: u64,
     /// The peer has reported duplicate data on this connection (RFC 2883).
     pub dsack_seen: bool,
-    /// The window has been reduced for ECN since SND.UNA was sent: RFC 3168, section 6.1.2, forbids another
-    /// reduction.
+    /// The window has been reduced for ECN since SND.UNA was sent: RFC 3168, section 6.1.2, forbids
+    /// another reduction.
     pub ecn_reduced: bool,
-    /// An unanswered tail loss probe: its first sequence number, and whether it was new data (RFC 8985,
-    /// section 7.3).
+    /// An unanswered tail loss probe: its first sequence number, and whether it was new data (RFC
+    /// 8985, section 7.3).
     pub tlp: Option<(SeqNum, bool)>,
     /// Wire segments retransmitted on this connection.
     pub retransmitted: u64,
@@ -156,8 +158,8 @@ pub struct AckFacts {
     pub dsack: Option<(SeqNum, SeqNum)>,
     /// The segment carries a SACK option, with whatever content.
     pub sack_option: bool,
-    /// Departure time of the oldest segment newly covered by the ACK that was sent only once; `None` if all
-    /// newly covered segments were sent more than once.
+    /// Departure time of the oldest segment newly covered by the ACK that was sent only once;
+    /// `None` if all newly covered segments were sent more than once.
     pub original: Option<Instant>,
     /// The ACK echoes a timestamp older than the first retransmission of the episode (RFC 3522).
     pub echoes_original: Option<bool>,
@@ -216,16 +218,17 @@ pub struct RtoStep {
     pub timer: RtoTimer,
     /// Send CWR with the next new data.
     pub cwr: bool,
-    /// On an ACK: do not consume it, so RTT, loss detection and congestion control see it too (but not in
-    /// [`RtoPhase::Probe`]).
+    /// On an ACK: do not consume it, so RTT, loss detection and congestion control see it too (but
+    /// not in [`RtoPhase::Probe`]).
     pub pass: bool,
     /// The classification of the timeout, for counters and traces.
     pub verdict: Option<RtoVerdict>,
 }
 
 impl RtoStep {
-    /// The conventional response (RFC 6298 section 5.4, RFC 5681 section 3.1): everything not SACKed is lost,
-    /// the head is retransmitted, the window falls to one segment, the timer backs off.
+    /// The conventional response (RFC 6298 section 5.4, RFC 5681 section 3.1): everything not
+    /// SACKed is lost, the head is retransmitted, the window falls to one segment, the timer backs
+    /// off.
     #[must_use]
     pub const fn conventional(smss: u32) -> Self {
         Self {
@@ -241,8 +244,8 @@ impl RtoStep {
         }
     }
 
-    /// A step that only consumes the ACK. If SND.UNA advances, the core restarts the timer all the same (RFC
-    /// 6298, 5.3).
+    /// A step that only consumes the ACK. If SND.UNA advances, the core restarts the timer all the
+    /// same (RFC 6298, 5.3).
     #[must_use]
     pub const fn consume() -> Self {
         Self {
@@ -274,8 +277,9 @@ pub enum RtoSend {
     Head,
     /// The one that starts at this sequence number.
     Again(SeqNum),
-    /// One segment of new data, [`RtoView::unsent`] bytes; if that is 0, the highest outstanding segment with
-    /// data, which starts at [`RtoView::highest`]. A FIN rides on new data; it is no probe by itself.
+    /// One segment of new data, [`RtoView::unsent`] bytes; if that is 0, the highest outstanding
+    /// segment with data, which starts at [`RtoView::highest`]. A FIN rides on new data; it is no
+    /// probe by itself.
     NewElseHighest,
 }
 
@@ -290,7 +294,8 @@ pub enum RtoTags {
     AllLost,
     /// Everything that is not SACKed is lost.
     UnsackedLost,
-    /// Everything before this sequence number that is not SACKed is lost; the rest is in the network.
+    /// Everything before this sequence number that is not SACKed is lost; the rest is in the
+    /// network.
     LostBefore(SeqNum),
     /// Lost tags are cleared: nothing was lost.
     Unmark,
@@ -340,8 +345,9 @@ pub enum RtoRtt {
     Skip,
     /// Taken as usual.
     Take,
-    /// The newest segment that was sent only once gives the sample: SRTT := max(SRTT before, sample), RTTVAR
-    /// := max(RTTVAR before, sample / 2), and the back-off ends (RFC 4015, section 3, step 11).
+    /// The newest segment that was sent only once gives the sample: SRTT := max(SRTT before,
+    /// sample), RTTVAR := max(RTTVAR before, sample / 2), and the back-off ends (RFC 4015, section
+    /// 3, step 11).
     Rfc4015 {
         /// SRTT to compare with.
         srtt: Duration,

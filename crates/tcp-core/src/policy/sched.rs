@@ -1,9 +1,10 @@
 //! Egress scheduler: which packet leaves the host next, over all connections.
 //!
-//! The scheduler sees small descriptors of packets, never their bytes. `admit` is called before a segment is
-//! built, so deferring costs TCP nothing; `pop` when the link has room; `departed` when the last bit has
-//! left. Only data is ever deferred, and never the segment of an expired retransmission timer. If nothing is
-//! queued or on the wire, the core admits packets regardless of the answer, so no scheduler can stop the host.
+//! The scheduler sees small descriptors of packets, never their bytes. `admit` is called before a
+//! segment is built, so deferring costs TCP nothing; `pop` when the link has room; `departed` when
+//! the last bit has left. Only data is ever deferred, and never the segment of an expired
+//! retransmission timer. If nothing is queued or on the wire, the core admits packets regardless of
+//! the answer, so no scheduler can stop the host.
 
 use crate::packet::SendReason;
 pub use crate::packet::{ControlKind, SegmentClass};
@@ -32,14 +33,15 @@ pub trait EgressScheduler: Debug + Send {
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped;
 
     /// The driver was late: while packets waited, it came at `now`, `by` after the instant given by
-    /// [`pop`](Self::pop) or [`busy_until`](Self::busy_until). Called before anything is pushed or popped.
+    /// [`pop`](Self::pop) or [`busy_until`](Self::busy_until). Called before anything is pushed or
+    /// popped.
     fn woke_late(&mut self, now: Instant, by: Duration) {
         let _ = (now, by);
     }
 
-    /// The last popped packet was sent with `len` bytes by pricing, unlike its descriptor: an ACK that gets
-    /// its numbers when it is sent has the options of that moment. 0 if it had become void. Called before the
-    /// packet departs or is forgotten, with the descriptor that was popped.
+    /// The last popped packet was sent with `len` bytes by pricing, unlike its descriptor: an ACK
+    /// that gets its numbers when it is sent has the options of that moment. 0 if it had become
+    /// void. Called before the packet departs or is forgotten, with the descriptor that was popped.
     fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
         let _ = (now, packet, len);
     }
@@ -49,8 +51,8 @@ pub trait EgressScheduler: Debug + Send {
         let _ = (now, packet);
     }
 
-    /// A connection accepted a segment with payload. Called once for each that the driver ingests, in order of
-    /// arrival, and only if [`properties`](Self::properties) ask for it
+    /// A connection accepted a segment with payload. Called once for each that the driver ingests,
+    /// in order of arrival, and only if [`properties`](Self::properties) ask for it
     /// ([`SchedulerProperties::sees_arrivals`]).
     fn arrived(&mut self, now: Instant, arrival: &Arrival) {
         let _ = (now, arrival);
@@ -67,15 +69,16 @@ pub trait EgressScheduler: Debug + Send {
     /// The queued packets.
     fn backlog(&self, scope: Scope) -> Backlog;
 
-    /// What the core may do with packets on the scheduler's behalf. Pure, and constant until the scheduler is
-    /// configured: the core calls it when it gets the scheduler, and after each
+    /// What the core may do with packets on the scheduler's behalf. Pure, and constant until the
+    /// scheduler is configured: the core calls it when it gets the scheduler, and after each
     /// [`Endpoint::scheduler`](crate::Endpoint::scheduler).
     fn properties(&self) -> SchedulerProperties {
         SchedulerProperties::new()
     }
 
-    /// Until when the last popped packet occupies the link that the scheduler emulates (a shaper). If the
-    /// driver reports no departures, this is when the packet departs; `now` or earlier means at once.
+    /// Until when the last popped packet occupies the link that the scheduler emulates (a shaper).
+    /// If the driver reports no departures, this is when the packet departs; `now` or earlier means
+    /// at once.
     fn busy_until(&self, now: Instant) -> Instant {
         now
     }
@@ -164,20 +167,22 @@ pub struct SchedulerProperties {
     pub bypass: Bypass,
     /// How pure ACKs are treated while they are queued.
     pub acks: QueuedAcks,
-    /// The largest super-packet, in bytes by pricing, that the core should build; a single segment may be
-    /// larger. A scheduler that chooses packet by packet on a slow link wants small ones.
+    /// The largest super-packet, in bytes by pricing, that the core should build; a single segment
+    /// may be larger. A scheduler that chooses packet by packet on a slow link wants small ones.
     pub largest_packet: u32,
-    /// The scheduler is told of what arrives ([`EgressScheduler::arrived`]), because it depends on the rate
-    /// of the other direction.
+    /// The scheduler is told of what arrives ([`EgressScheduler::arrived`]), because it depends on
+    /// the rate of the other direction.
     pub sees_arrivals: bool,
-    /// A connection that has nothing queued takes its next turn before those that have. A limit of the queue lets one
-    /// packet of each connection in, full or not: a connection that waits to be let in cannot go first.
+    /// A connection that has nothing queued takes its next turn before those that have. A limit of
+    /// the queue lets one packet of each connection in, full or not: a connection that waits to be
+    /// let in cannot go first.
     pub sparse_first: bool,
 }
 
 impl SchedulerProperties {
-    /// Every packet goes through the scheduler, queued ACKs get the latest numbers, super-packets may have any
-    /// size, what arrives is not reported, and nobody goes first for having sent little.
+    /// Every packet goes through the scheduler, queued ACKs get the latest numbers, super-packets
+    /// may have any size, what arrives is not reported, and nobody goes first for having sent
+    /// little.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -233,15 +238,15 @@ impl Default for SchedulerProperties {
 
 /// When packets may bypass a scheduler whose queue is empty.
 ///
-/// Only permit it if the scheduler, with an empty queue, would grant every request and pop at once whatever
-/// is pushed. The core then sends packets straight to a device that has room, and does not tell the scheduler
-/// about them.
+/// Only permit it if the scheduler, with an empty queue, would grant every request and pop at once
+/// whatever is pushed. The core then sends packets straight to a device that has room, and does not
+/// tell the scheduler about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bypass {
     /// Never.
     Never,
-    /// Until the device refuses a packet and others wait behind it, because the scheduler would reorder
-    /// those.
+    /// Until the device refuses a packet and others wait behind it, because the scheduler would
+    /// reorder those.
     UntilDeviceFull,
     /// Always: the scheduler never reorders.
     Always,
@@ -250,13 +255,14 @@ pub enum Bypass {
 /// How pure ACKs are treated while they are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueuedAcks {
-    /// Each gets its numbers when it is sent, so a waiting ACK is always up to date, and a second one is not
-    /// needed.
+    /// Each gets its numbers when it is sent, so a waiting ACK is always up to date, and a second
+    /// one is not needed.
     Newest,
     /// Each keeps its numbers from when it was pushed, as in a queue below IP.
     Kept,
-    /// As `Kept`, but a newer ACK replaces a queued one of its connection that tells the peer nothing more.
-    /// ACKs with additional information stay: duplicates, SACK, ECE, a smaller window.
+    /// As `Kept`, but a newer ACK replaces a queued one of its connection that tells the peer
+    /// nothing more. ACKs with additional information stay: duplicates, SACK, ECE, a smaller
+    /// window.
     Thinned,
 }
 
@@ -285,12 +291,13 @@ impl Ask {
 pub enum Admission {
     /// Push it.
     Granted,
-    /// Not now: [`EgressScheduler::poll_resume`] names the connection when it may ask again. If a retransmission of it
-    /// is granted before that, which never waits, it need not be named any more.
+    /// Not now: [`EgressScheduler::poll_resume`] names the connection when it may ask again. If a
+    /// retransmission of it is granted before that, which never waits, it need not be named any
+    /// more.
     Deferred,
-    /// The queue is full, and the packet is lost as on any full queue. Only applies to ACKs that keep their
-    /// numbers and to packets without a connection; a packet that a connection would have to repeat is queued
-    /// anyway.
+    /// The queue is full, and the packet is lost as on any full queue. Only applies to ACKs that
+    /// keep their numbers and to packets without a connection; a packet that a connection would
+    /// have to repeat is queued anyway.
     Dropped,
 }
 
@@ -350,8 +357,8 @@ impl DescriptorId {
 pub struct Arrival {
     /// The connection.
     pub conn: ConnId,
-    /// Bytes on the link by the endpoint's pricing, as of a packet that this endpoint sends. Of a segment that
-    /// the device merged: the sum over its wire segments.
+    /// Bytes on the link by the endpoint's pricing, as of a packet that this endpoint sends. Of a
+    /// segment that the device merged: the sum over its wire segments.
     pub len: u32,
     /// Number of wire segments.
     pub segments: u32,

@@ -1,7 +1,7 @@
 //! The simple interface for congestion controls: a window that grows and shrinks, and nothing else.
 //!
-//! Most congestion controls consist of a rule for growth and a rule for decrease. [`WindowGrowth`] asks for
-//! these two; [`WindowControl`] turns them into a complete
+//! Most congestion controls consist of a rule for growth and a rule for decrease. [`WindowGrowth`]
+//! asks for these two; [`WindowControl`] turns them into a complete
 //! [`CongestionControl`](super::cc::CongestionControl). Reno in its shortest form:
 //!
 //! ```
@@ -53,20 +53,22 @@
 //!
 //! # What the adapter does
 //!
-//! - **Slow start** below `ssthresh`, by at most two segments per ACK (RFC 3465), unless the control has its own.
-//! - **No growth** if the flow does not use its window ([`FlowView::may_raise`]), while losses are being
-//!   repaired, and on an ACK with ECE (RFC 3168, section 6.1.2).
-//! - **Loss and ECN**: one call of [`WindowGrowth::decrease`] per window of data. It cannot raise the window,
-//!   nor reduce it below one segment.
-//! - **Timeouts**: `ssthresh` by the control's own decrease or as the RTO response says, once per episode;
-//!   then the window that the response proposes, if smaller.
-//! - **Restart** after idleness (RFC 5681, section 4.1) with `ssthresh` raised to three quarters of the window (RFC 2861).
+//! - **Slow start** below `ssthresh`, by at most two segments per ACK (RFC 3465), unless the
+//!   control has its own.
+//! - **No growth** if the flow does not use its window ([`FlowView::may_raise`]), while losses are
+//!   being repaired, and on an ACK with ECE (RFC 3168, section 6.1.2).
+//! - **Loss and ECN**: one call of [`WindowGrowth::decrease`] per window of data. It cannot raise
+//!   the window, nor reduce it below one segment.
+//! - **Timeouts**: `ssthresh` by the control's own decrease or as the RTO response says, once per
+//!   episode; then the window that the response proposes, if smaller.
+//! - **Restart** after idleness (RFC 5681, section 4.1) with `ssthresh` raised to three quarters of
+//!   the window (RFC 2861).
 //! - **Undo** of a spurious episode: restores the windows and the control's own state.
-//! - **`configure`** at run time, all or nothing: the parameters are set in a copy, which replaces the
-//!   control if all of them are valid.
+//! - **`configure`** at run time, all or nothing: the parameters are set in a copy, which replaces
+//!   the control if all of them are valid.
 //!
-//! Implement [`CongestionControl`](super::cc::CongestionControl) itself for a control that paces at a rate of
-//! its own, counts segments on a departure clock, or wants another recovery.
+//! Implement [`CongestionControl`](super::cc::CongestionControl) itself for a control that paces at
+//! a rate of its own, counts segments on a departure clock, or wants another recovery.
 
 mod control;
 #[cfg(test)]
@@ -84,37 +86,40 @@ use core::fmt::Debug;
 
 /// How a window-based congestion control grows and decreases.
 ///
-/// Three methods are required. The others are for controls that measure the path, keep state between
-/// decreases, or have parameters; leave out those that you do not need. The value is the control's state on
-/// one connection, and undo restores a clone of it.
+/// Three methods are required. The others are for controls that measure the path, keep state
+/// between decreases, or have parameters; leave out those that you do not need. The value is the
+/// control's state on one connection, and undo restores a clone of it.
 ///
 /// For each ACK, [`WindowControl`] calls in this order:
 ///
-/// 1. [`slow_start`](Self::slow_start), if the window is below `ssthresh` and no loss is being repaired;
+/// 1. [`slow_start`](Self::slow_start), if the window is below `ssthresh` and no loss is being
+///    repaired;
 /// 2. [`observe`](Self::observe), always;
-/// 3. [`increase`](Self::increase), if acknowledged bytes are left for congestion avoidance and the flow uses
-///    its window; [`unused`](Self::unused), if bytes are left and it does not.
+/// 3. [`increase`](Self::increase), if acknowledged bytes are left for congestion avoidance and the
+///    flow uses its window; [`unused`](Self::unused), if bytes are left and it does not.
 ///
-/// The [module documentation](self) shows a complete control, and lists what the adapter takes care of.
+/// The [module documentation](self) shows a complete control, and lists what the adapter takes care
+/// of.
 pub trait WindowGrowth: Clone + Debug + Send {
     /// The name under which the control is chosen (`reno`).
     fn name(&self) -> &'static str;
 
     /// An ACK in congestion avoidance, from a flow that uses its window: raise the window with
-    /// [`Windows::grow`] by what `cx.acked` bytes are worth. A delay-based control may also lower it, with
-    /// [`Windows::set_bytes`].
+    /// [`Windows::grow`] by what `cx.acked` bytes are worth. A delay-based control may also lower
+    /// it, with [`Windows::set_bytes`].
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows);
 
-    /// A loss, a mark or a timeout, once per window of data: lower window and `ssthresh`, usually with
-    /// [`Windows::reduce_to`] from [`DecreaseCx::used`]. At a timeout only `ssthresh` counts; the RTO
-    /// response proposes the window.
+    /// A loss, a mark or a timeout, once per window of data: lower window and `ssthresh`, usually
+    /// with [`Windows::reduce_to`] from [`DecreaseCx::used`]. At a timeout only `ssthresh` counts;
+    /// the RTO response proposes the window.
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows);
 
-    /// An ACK in slow start. Grow by at most `cx.acked` bytes, with [`Windows::open`], and return how many
-    /// are left for congestion avoidance. `cx.acked` is 0 if the flow does not use its window. To leave slow
-    /// start, set `ssthresh` to the window.
+    /// An ACK in slow start. Grow by at most `cx.acked` bytes, with [`Windows::open`], and return
+    /// how many are left for congestion avoidance. `cx.acked` is 0 if the flow does not use its
+    /// window. To leave slow start, set `ssthresh` to the window.
     ///
-    /// The default grows by at most two segments per ACK, and by one after a timeout (RFC 3465, section 2.3).
+    /// The default grows by at most two segments per ACK, and by one after a timeout (RFC 3465,
+    /// section 2.3).
     fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
         if cx.acked == 0 {
             return 0;
@@ -124,8 +129,8 @@ pub trait WindowGrowth: Clone + Debug + Send {
         cx.acked - (f64::from(most) - rest) as u32
     }
 
-    /// An ACK arrived, in any phase: the place for measurements. Slow start has already used it, congestion
-    /// avoidance has not; `cx.acked` is what is left for that.
+    /// An ACK arrived, in any phase: the place for measurements. Slow start has already used it,
+    /// congestion avoidance has not; `cx.acked` is what is left for that.
     fn observe(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
         let _ = (cx, w);
     }
@@ -135,13 +140,14 @@ pub trait WindowGrowth: Clone + Debug + Send {
         let _ = init;
     }
 
-    /// Replaces [`increase`](Self::increase) for an ACK in congestion avoidance if the flow does not use its
-    /// window.
+    /// Replaces [`increase`](Self::increase) for an ACK in congestion avoidance if the flow does
+    /// not use its window.
     fn unused(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
         let _ = (cx, w);
     }
 
-    /// New data is sent at `now` with nothing else outstanding: the flow was idle since the last ACK.
+    /// New data is sent at `now` with nothing else outstanding: the flow was idle since the last
+    /// ACK.
     fn idle(&mut self, now: Instant) {
         let _ = now;
     }
@@ -151,21 +157,21 @@ pub trait WindowGrowth: Clone + Debug + Send {
         let _ = (by, before, w);
     }
 
-    /// The last congestion episode was spurious; `before` is the state at its start. The default returns to
-    /// it.
+    /// The last congestion episode was spurious; `before` is the state at its start. The default
+    /// returns to it.
     fn undo(&mut self, before: &Self) {
         self.clone_from(before);
     }
 
-    /// `ssthresh` for the restart after an idle period, given the windows before it. The default is at least
-    /// three quarters of the window, so that slow start regains most of what the flow could use (RFC 2861,
-    /// section 3.1).
+    /// `ssthresh` for the restart after an idle period, given the windows before it. The default is
+    /// at least three quarters of the window, so that slow start regains most of what the flow
+    /// could use (RFC 2861, section 3.1).
     fn ssthresh_after_idle(&self, w: &Windows) -> Window {
         w.ssthresh().max(w.cwnd().mul_ratio(3, 4))
     }
 
-    /// The least distance between departures, and what changing it does to a pending one. By default data is
-    /// sent as soon as the window allows.
+    /// The least distance between departures, and what changing it does to a pending one. By
+    /// default data is sent as soon as the window allows.
     fn pacing(&self, w: &Windows) -> (Pacing, Revise) {
         let _ = w;
         (Pacing::Unpaced, Revise::NextDeparture)
@@ -178,7 +184,8 @@ pub trait WindowGrowth: Clone + Debug + Send {
         EcnUse::PerWindow
     }
 
-    /// Reports the control's internal variables, by name. `cwnd` and `ssthresh` are always reported.
+    /// Reports the control's internal variables, by name. `cwnd` and `ssthresh` are always
+    /// reported.
     fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
         let _ = (w, report);
     }
@@ -205,8 +212,8 @@ pub struct GrowthCx<'a> {
 }
 
 impl GrowthCx<'_> {
-    /// [`acked`](Self::acked), capped at `segments` segments per ACK. An ACK that covers many segments counts
-    /// as one ACK per two segments, as a receiver without offloads would have sent.
+    /// [`acked`](Self::acked), capped at `segments` segments per ACK. An ACK that covers many
+    /// segments counts as one ACK per two segments, as a receiver without offloads would have sent.
     #[must_use]
     pub fn at_most(&self, segments: u32) -> u32 {
         let acks = self.ack.segments.div_ceil(2).max(1);
@@ -231,15 +238,16 @@ pub struct DecreaseCx<'a> {
 }
 
 impl DecreaseCx<'_> {
-    /// The bytes that a decrease should start from: the window, or with [`DecreaseFrom::Flight`] what is in flight,
-    /// unless the window limits the flow.
+    /// The bytes that a decrease should start from: the window, or with [`DecreaseFrom::Flight`]
+    /// what is in flight, unless the window limits the flow.
     #[must_use]
     pub fn base(&self, w: &Windows) -> f64 {
         if self.is_from_window() { w.bytes() } else { w.bytes().min(f64::from(self.flight)) }
     }
 
-    /// True if a decrease should start from the window. One that limits the flow is used in place of the flight, too: an
-    /// ACK that covers many segments leaves a small flight until the window is filled again.
+    /// True if a decrease should start from the window. One that limits the flow is used in place
+    /// of the flight, too: an ACK that covers many segments leaves a small flight until the window
+    /// is filled again.
     #[must_use]
     pub const fn is_from_window(&self) -> bool {
         self.view.cwnd_limited || matches!(self.from, DecreaseFrom::Window)

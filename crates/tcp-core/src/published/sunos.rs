@@ -1,4 +1,5 @@
-//! The output rule of SunOS 4.1, after Chang, Chan and Yeung, figure 15.2: steps 4 and 5 of the adaptive ACK model.
+//! The output rule of SunOS 4.1, after Chang, Chan and Yeung, figure 15.2: steps 4 and 5 of the
+//! adaptive ACK model.
 
 use crate::policy::SpecError;
 use crate::policy::spec::{ParamInfo, Params};
@@ -6,9 +7,9 @@ use core::fmt;
 
 /// The output rule of SunOS 4.1 (Chang, Chan and Yeung, figure 15.2).
 ///
-/// Let L be the minimum of the unsent data, a full segment and the usable window. L bytes are sent if nothing
-/// is outstanding, if a full segment is unsent, or if the unsent data exceeds half of the largest window that
-/// the peer ever offered.
+/// Let L be the minimum of the unsent data, a full segment and the usable window. L bytes are sent
+/// if nothing is outstanding, if a full segment is unsent, or if the unsent data exceeds half of
+/// the largest window that the peer ever offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SunOs {
     /// What is compared with a full segment and with half the window.
@@ -75,7 +76,8 @@ impl SunOs {
         Ok(rule)
     }
 
-    /// Whether a segment of `len` bytes of the unsent `data` may be sent although data is outstanding.
+    /// Whether a segment of `len` bytes of the unsent `data` may be sent although data is
+    /// outstanding.
     pub(crate) const fn lets_out(self, data: u32, len: u32, smss: u32, max_wnd: u32) -> bool {
         let tested = match self.test {
             NagleTest::Unsent => data,
@@ -113,7 +115,8 @@ impl HalfRule {
     }
 }
 
-/// The choice at `position`, which [`Param::choice`](crate::policy::spec::Param::choice) took from as many names.
+/// The choice at `position`, which [`Param::choice`](crate::policy::spec::Param::choice) took from
+/// as many names.
 fn pick<T: Copy + Default>(choices: &[T], position: usize) -> T {
     choices.get(position).copied().unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! A delay histogram of fixed size.
 //!
-//! Its buckets are logarithmic: 32 per doubling, so a percentile is at most 3.2 % too high. Recording costs a
-//! shift and an addition, and does not allocate.
+//! Its buckets are logarithmic: 32 per doubling, so a percentile is at most 3.2 % too high.
+//! Recording costs a shift and an addition, and does not allocate.
 
 use crate::time::Duration;
 
@@ -49,8 +49,8 @@ impl DelayHistogram {
         self.max
     }
 
-    /// The delay not exceeded by `percent` per cent of all values, at most 3.2 % (or a microsecond) too high;
-    /// zero if nothing was recorded.
+    /// The delay not exceeded by `percent` per cent of all values, at most 3.2 % (or a microsecond)
+    /// too high; zero if nothing was recorded.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Duration {
         let rank = (u128::from(self.count) * u128::from(percent.min(100))).div_ceil(100) as u64;

@@ -1,4 +1,5 @@
-//! Statistics of sent packets: how many of each kind, and how long they waited in the egress scheduler.
+//! Statistics of sent packets: how many of each kind, and how long they waited in the egress
+//! scheduler.
 
 mod histogram;
 
@@ -24,7 +25,8 @@ pub struct EgressStats {
 }
 
 impl EgressStats {
-    /// Adds what another endpoint of the same host sent. Of the quantiles of delays, the larger one stands: what both know is not enough for that of all.
+    /// Adds what another endpoint of the same host sent. Of the quantiles of delays, the larger one
+    /// stands: what both know is not enough for that of all.
     pub fn add(&mut self, other: &Self) {
         let Self { ack, data, retransmit, control } = other;
         let pairs = [
@@ -63,8 +65,9 @@ pub struct ClassStats {
     pub packets: u64,
     /// Their IP bytes; a super-packet counts one header.
     pub bytes: u64,
-    /// Packets that went through the scheduler's queue, to which the delays apply; a super-packet counts
-    /// once. A packet without a connection that found neither queue nor full device does not count.
+    /// Packets that went through the scheduler's queue, to which the delays apply; a super-packet
+    /// counts once. A packet without a connection that found neither queue nor full device does not
+    /// count.
     pub queued: u64,
     /// Median delay.
     pub delay_p50: Duration,

@@ -7,12 +7,14 @@
 //!   ────────────┴───────┴────────────┴─────────┴───────┴─────────────
 //! ```
 //!
-//! The ranges are disjoint, do not touch each other, and all start past RCV.NXT. Their number is limited, so
-//! a peer that sends every second byte costs a fixed amount of memory: a segment that would need another
-//! range is refused, and the peer sends it again once the hole before it is closed.
+//! The ranges are disjoint, do not touch each other, and all start past RCV.NXT. Their number is
+//! limited, so a peer that sends every second byte costs a fixed amount of memory: a segment that
+//! would need another range is refused, and the peer sends it again once the hole before it is
+//! closed.
 //!
-//! The bytes themselves are in the receive buffer (`ByteRing::write_at`), or in [`Pieces`] if they are far from it. For each acceptable segment with
-//! data the receiver first calls [`Assembler::insert`], stores the bytes unless they were refused, and makes
+//! The bytes themselves are in the receive buffer (`ByteRing::write_at`), or in [`Pieces`] if they
+//! are far from it. For each acceptable segment with data the receiver first calls
+//! [`Assembler::insert`], stores the bytes unless they were refused, and makes
 //! [`Insertion::advance`] bytes readable. For an ACK it calls [`Assembler::sack_blocks`], and
 //! [`Assembler::on_ack_sent`] once that ACK has been sent.
 
@@ -53,8 +55,8 @@ pub(crate) struct Assembler {
 pub(crate) enum Placement {
     /// It starts at or before RCV.NXT and extends past it, and nothing was out of order.
     InOrder,
-    /// As [`Placement::InOrder`], and it closes all or part of the first hole (RFC 5681, section 4.2:
-    /// acknowledge at once).
+    /// As [`Placement::InOrder`], and it closes all or part of the first hole (RFC 5681, section
+    /// 4.2: acknowledge at once).
     FillsHole,
     /// It is past a hole, and touches no held range.
     NewRange,
@@ -116,9 +118,9 @@ impl Assembler {
         self.ranges.iter().map(|range| (range.start, range.end))
     }
 
-    /// Adds the data `[start, end)` of a segment. The part past RCV.NXT must be within the receive window, so
-    /// that all distances are below 2^31. `rcv_nxt` is RCV.NXT before this segment; the caller adds
-    /// [`Insertion::advance`] to it.
+    /// Adds the data `[start, end)` of a segment. The part past RCV.NXT must be within the receive
+    /// window, so that all distances are below 2^31. `rcv_nxt` is RCV.NXT before this segment; the
+    /// caller adds [`Insertion::advance`] to it.
     pub(crate) fn insert(&mut self, rcv_nxt: SeqNum, start: SeqNum, end: SeqNum) -> Insertion {
         let mut inserted = Insertion {
             placement: Placement::Duplicate,
@@ -183,9 +185,9 @@ impl Assembler {
 
     /// The blocks for a SACK option of up to `max` blocks, best first.
     ///
-    /// If duplicate data has to be reported, the first block is its range (RFC 2883, section 4). The next one
-    /// contains the latest segment, followed by the most recently reported blocks (RFC 2018, section 4),
-    /// which are those with the latest segments.
+    /// If duplicate data has to be reported, the first block is its range (RFC 2883, section 4).
+    /// The next one contains the latest segment, followed by the most recently reported blocks (RFC
+    /// 2018, section 4), which are those with the latest segments.
     pub(crate) fn sack_blocks(&self, max: usize) -> impl Iterator<Item = (SeqNum, SeqNum)> + use<> {
         let mut blocks = [(SeqNum(0), SeqNum(0)); MAX_BLOCKS];
         let max = max.min(MAX_BLOCKS);
@@ -217,15 +219,16 @@ impl Assembler {
         (self.duplicate.0 != self.duplicate.1).then_some(self.duplicate)
     }
 
-    /// An ACK was sent with the blocks of [`Assembler::sack_blocks`], which reported the duplicate; each is
-    /// reported once (RFC 2883, section 4, rule 2).
+    /// An ACK was sent with the blocks of [`Assembler::sack_blocks`], which reported the duplicate;
+    /// each is reported once (RFC 2883, section 4, rule 2).
     pub(crate) fn on_ack_sent(&mut self) {
         self.duplicate.0 = self.duplicate.1;
     }
 
-    /// Remembers the first duplicate piece of a segment for the next ACK. RFC 2883, section 4, only reports
-    /// the most recent segment. We keep an older duplicate until an ACK has reported it, because an ACK
-    /// policy may withhold the ACK for longer than one segment; a newer one replaces it.
+    /// Remembers the first duplicate piece of a segment for the next ACK. RFC 2883, section 4, only
+    /// reports the most recent segment. We keep an older duplicate until an ACK has reported it,
+    /// because an ACK policy may withhold the ACK for longer than one segment; a newer one replaces
+    /// it.
     fn note_duplicate(&mut self, piece: (SeqNum, SeqNum)) {
         if self.dsack && piece.0 != piece.1 {
             self.duplicate = piece;

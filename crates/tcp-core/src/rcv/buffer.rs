@@ -1,8 +1,9 @@
 //! The receive buffer: what arrived in order and was not read, and what was written ahead of it.
 //!
-//! Little data is copied into a ring, which grows to what is needed; an empty one starts anew at its first byte. Bulk data in order is
-//! received into [`Blocks`]: copied, or left in the memory that the device lends with a packet of which it is most. A reader that copies
-//! gives blocks back for others to use; chunks take their memory away:
+//! Little data is copied into a ring, which grows to what is needed; an empty one starts anew at
+//! its first byte. Bulk data in order is received into [`Blocks`]: copied, or left in the memory
+//! that the device lends with a packet of which it is most. A reader that copies gives blocks back
+//! for others to use; chunks take their memory away:
 //!
 //! ```text
 //!             blocks                       ring
@@ -11,10 +12,11 @@
 //!   └──────┴──────┴──────┴───────┘  └──────────┴ ─ ─ ┴───────┘
 //! ```
 //!
-//! Data past a hole is written to the ring, and so is what fills the hole and follows, until the ring has been read.
+//! Data past a hole is written to the ring, and so is what fills the hole and follows, until the
+//! ring has been read.
 //!
-//! Only the ring of a buffer without blocks may be [drawn](ByteRing::draw) from a pattern. Blocks keep their bytes, and so does the ring
-//! that follows them.
+//! Only the ring of a buffer without blocks may be [drawn](ByteRing::draw) from a pattern. Blocks
+//! keep their bytes, and so does the ring that follows them.
 
 use crate::blocks::{BLOCK, SpareBlocks};
 use crate::pattern::Pattern;
@@ -25,11 +27,12 @@ use alloc::collections::VecDeque;
 use bytes::{Buf, Bytes, BytesMut};
 use core::ops::Deref;
 
-/// Payload that is received into blocks from then on, if nothing waits in the ring, in bytes. And so much in the ring becomes a
-/// chunk without a copy.
+/// Payload that is received into blocks from then on, if nothing waits in the ring, in bytes. And
+/// so much in the ring becomes a chunk without a copy.
 const BULK: usize = 16 << 10;
 
-/// The smallest payload for which an empty buffer takes a block, in bytes: a block may be held by little of it.
+/// The smallest payload for which an empty buffer takes a block, in bytes: a block may be held by
+/// little of it.
 const WORTH_A_BLOCK: usize = 4 << 10;
 
 /// A buffer that may hold less has no blocks: they would be too large a part of it.
@@ -127,7 +130,8 @@ impl RecvBuffer {
         Self { store: Store::Ring(ByteRing::new()) }
     }
 
-    /// What arrives in the new buffer follows a pattern, as long as it is not found to differ, and there are no blocks.
+    /// What arrives in the new buffer follows a pattern, as long as it is not found to differ, and
+    /// there are no blocks.
     pub(super) fn expect(&mut self, pattern: Pattern) {
         self.ring_mut().draw(pattern, true);
     }
@@ -181,7 +185,8 @@ impl RecvBuffer {
         }
     }
 
-    /// Stores data in order, and makes it readable. There is none ahead. `memory`: bytes that the buffer may hold.
+    /// Stores data in order, and makes it readable. There is none ahead. `memory`: bytes that the
+    /// buffer may hold.
     #[inline]
     pub(super) fn append(&mut self, payload: &Payload<'_>, memory: u32, spare: &mut SpareBlocks) {
         if let Store::Ring(ring) = &self.store
@@ -206,8 +211,8 @@ impl RecvBuffer {
         }
     }
 
-    /// Free memory into which data in order may be written in place, in packets of up to `len` bytes, before it is
-    /// [committed](Self::commit); none if it does not belong into a ring.
+    /// Free memory into which data in order may be written in place, in packets of up to `len`
+    /// bytes, before it is [committed](Self::commit); none if it does not belong into a ring.
     pub(super) fn free_slices(&mut self, len: usize) -> [&mut [u8]; 2] {
         match &mut self.store {
             Store::Ring(ring) if len < BULK => ring.free_slices(),
@@ -226,7 +231,8 @@ impl RecvBuffer {
         self.ring_mut().commit(n);
     }
 
-    /// The bytes that were written ahead from `offset` bytes past the readable ones on, up to `len` of them.
+    /// The bytes that were written ahead from `offset` bytes past the readable ones on, up to `len`
+    /// of them.
     pub(super) fn slices_ahead(&self, offset: usize, len: usize) -> [&[u8]; 2] {
         self.ring().slices_ahead(offset, len)
     }
@@ -377,8 +383,9 @@ impl Blocks {
         true
     }
 
-    /// Before `len` bytes are appended: if there is enough for a chunk with them, begins a block with what waits in the ring. The ring stays
-    /// as it is, and small, so that a stream of single packets neither grows nor gives away one for each chunk.
+    /// Before `len` bytes are appended: if there is enough for a chunk with them, begins a block
+    /// with what waits in the ring. The ring stays as it is, and small, so that a stream of single
+    /// packets neither grows nor gives away one for each chunk.
     fn gather(&mut self, len: usize, spare: &mut SpareBlocks) {
         let waits = self.ring.len();
         if self.chunks
@@ -396,7 +403,8 @@ impl Blocks {
         }
     }
 
-    /// Begins a block, for `len` bytes and perhaps more. A chunk that is taken at once holds no more than it has.
+    /// Begins a block, for `len` bytes and perhaps more. A chunk that is taken at once holds no
+    /// more than it has.
     fn begin(&mut self, len: usize, spare: &mut SpareBlocks) {
         let data = match self.chunks && self.len == 0 {
             true => BytesMut::with_capacity(len),

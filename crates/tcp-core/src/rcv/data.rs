@@ -1,4 +1,5 @@
-//! Processing of a segment's data and FIN (RFC 9293, section 3.10.7.4: the first, seventh and eighth check).
+//! Processing of a segment's data and FIN (RFC 9293, section 3.10.7.4: the first, seventh and
+//! eighth check).
 //!
 //! Nearly every segment is the expected one, with nothing out of order: it takes the short path
 //! ([`Receiver::on_expected`]). Everything else is cut to the window, inserted, and answered.
@@ -17,10 +18,12 @@ use crate::seq::SeqNum;
 use crate::wire::{Payload, Run};
 use alloc::boxed::Box;
 
-/// The four cases of RFC 9293, section 3.10.7.4, first check, for RCV.NXT and RCV.WND. `len` counts SYN and FIN.
+/// The four cases of RFC 9293, section 3.10.7.4, first check, for RCV.NXT and RCV.WND. `len` counts
+/// SYN and FIN.
 ///
-/// One leniency: a segment without data may start at the edge itself. A peer that has used up its window sends
-/// its ACKs with that number while earlier data is lost or late, and they must be accepted.
+/// One leniency: a segment without data may start at the edge itself. A peer that has used up its
+/// window sends its ACKs with that number while earlier data is lost or late, and they must be
+/// accepted.
 pub(crate) fn acceptable(rcv_nxt: SeqNum, window: u32, seq: SeqNum, len: u32) -> bool {
     let edge = rcv_nxt + window;
     if window == 0 {
@@ -32,9 +35,9 @@ pub(crate) fn acceptable(rcv_nxt: SeqNum, window: u32, seq: SeqNum, len: u32) ->
     seq.within(rcv_nxt, edge) || (seq + (len - 1)).within(rcv_nxt, edge)
 }
 
-/// True if `len` bytes from `seq` on, which are not acceptable, repeat data of a stream of which `received` sequence numbers
-/// arrived, up to RCV.NXT. A segment from before the start of the stream repeats nothing: DSACK must not report it. Nor
-/// does a [probe](is_keep_alive).
+/// True if `len` bytes from `seq` on, which are not acceptable, repeat data of a stream of which
+/// `received` sequence numbers arrived, up to RCV.NXT. A segment from before the start of the
+/// stream repeats nothing: DSACK must not report it. Nor does a [probe](is_keep_alive).
 pub(crate) fn repeats(rcv_nxt: SeqNum, received: u64, seq: SeqNum, len: u32) -> bool {
     !is_keep_alive(rcv_nxt, seq, len)
         && (seq + len).le(rcv_nxt)
@@ -116,8 +119,8 @@ impl Receiver {
         }
     }
 
-    /// True if a segment with `len` bytes from `seq` on, without FIN, is the next one in order, inside the
-    /// window, and nothing waits past a hole.
+    /// True if a segment with `len` bytes from `seq` on, without FIN, is the next one in order,
+    /// inside the window, and nothing waits past a hole.
     #[inline]
     pub(crate) fn expects(&self, seq: SeqNum, len: u32) -> bool {
         seq == self.rcv_nxt
@@ -155,15 +158,16 @@ impl Receiver {
         total <= capacity || total <= ctx.budget.allowance(capacity)
     }
 
-    /// Free memory for the data of a [run](Run) of segments with up to `len` bytes each, from RCV.NXT on. What is written there counts only
-    /// if [`on_run`](Self::on_run) is told of it.
+    /// Free memory for the data of a [run](Run) of segments with up to `len` bytes each, from
+    /// RCV.NXT on. What is written there counts only if [`on_run`](Self::on_run) is told of it.
     #[inline]
     pub(crate) fn room_for_run(&mut self, len: usize) -> [&mut [u8]; 2] {
         self.buf.free_slices(len)
     }
 
-    /// Segments arrived together, each of which is [expected](Self::expects) when those before it have been taken, and for which there is
-    /// [memory](Self::has_memory). `first` is the first of them. The result is that of [`on_expected`](Self::on_expected) for each.
+    /// Segments arrived together, each of which is [expected](Self::expects) when those before it
+    /// have been taken, and for which there is [memory](Self::has_memory). `first` is the first of
+    /// them. The result is that of [`on_expected`](Self::on_expected) for each.
     pub(crate) fn on_run(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -201,7 +205,8 @@ impl Receiver {
         DataOutcome { readable: true, fin: false }
     }
 
-    /// Stores the next data in order; of the first `stored` bytes, which lie in their place, makes it readable.
+    /// Stores the next data in order; of the first `stored` bytes, which lie in their place, makes
+    /// it readable.
     fn put(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, payload: &Payload<'_>, stored: &mut u32) {
         let len = payload.len();
         match stored.checked_sub(len as u32) {
@@ -260,8 +265,9 @@ impl Receiver {
                 ctx.counters.tcp_cut_to_window += 1;
             }
         }
-        // So is what there is no memory for (RFC 9293, section 3.8.6, lets a receiver only take back what it has not
-        // promised; dropping data that was promised a place costs a retransmission).
+        // So is what there is no memory for (RFC 9293, section 3.8.6, lets a receiver only take
+        // back what it has not promised; dropping data that was promised a place costs a
+        // retransmission).
         let far = self.is_far(seg.seq, end);
         let room = match end.saturating_distance_from(before) {
             n if far => {
@@ -332,14 +338,15 @@ impl Receiver {
                 self.acks.holds(ctx.now);
                 self.tell_policy(ctx, config, &arrival(seg, seg.seq, end, class), facts);
             }
-            // RFC 9293, section 3.10.7.4, eighth: a FIN is acknowledged at once; a segment that was cut off
-            // completely is answered like an unacceptable one.
+            // RFC 9293, section 3.10.7.4, eighth: a FIN is acknowledged at once; a segment that was
+            // cut off completely is answered like an unacceptable one.
             None => self.acks.oblige(SendReason::AckByObligation),
         }
         received
     }
 
-    /// A segment arrived that starts past RCV.NXT. `merged`: ranges that came twice, the segment itself or those that it covers.
+    /// A segment arrived that starts past RCV.NXT. `merged`: ranges that came twice, the segment
+    /// itself or those that it covers.
     fn count_out_of_order(&mut self, ctx: &mut Ctx<'_>, seg: &Incoming<'_>, merged: u32) {
         ctx.counters.tcp_ofo_queue += 1;
         ctx.counters.tcp_ofo_merge += u64::from(merged);
@@ -389,8 +396,8 @@ impl Receiver {
         (ctx.budget.request(capacity, total).saturating_sub(used) as u32).min(n)
     }
 
-    /// Copies data to its place, `offset` bytes past RCV.NXT. It has been cut to the window, and the window
-    /// never exceeds the buffer's limit, so it always fits.
+    /// Copies data to its place, `offset` bytes past RCV.NXT. It has been cut to the window, and
+    /// the window never exceeds the buffer's limit, so it always fits.
     fn store(&mut self, offset: u32, payload: &Payload<'_>) {
         let mut at = offset as usize;
         for slice in payload.slices() {
@@ -435,9 +442,9 @@ impl Receiver {
         self.acks.on_data(ctx, &view, data, &facts);
     }
 
-    /// RFC 5681, section 4.2: the receiver must estimate the size of a full segment; this uses the largest
-    /// payload seen, bounded by RMSS. Segments below the default MSS are ignored: they may be small because
-    /// the peer had no more to send.
+    /// RFC 5681, section 4.2: the receiver must estimate the size of a full segment; this uses the
+    /// largest payload seen, bounded by RMSS. Segments below the default MSS are ignored: they may
+    /// be small because the peer had no more to send.
     fn estimate_peer_mss(&mut self, len: u32, segments: u32) {
         if len <= u32::from(self.peer_mss) {
             return;

@@ -1,9 +1,10 @@
 //! ECN at the receiver: which ACKs carry ECE, and up to where they acknowledge.
 //!
-//! RFC 3168, section 6.1.3: after a marked segment every ACK carries ECE, until a segment with CWR arrives.
+//! RFC 3168, section 6.1.3: after a marked segment every ACK carries ECE, until a segment with CWR
+//! arrives.
 //!
-//! RFC 8257, section 3.2: ECE gives the mark of the data that an ACK covers. An ACK for several segments can
-//! only report one mark, so none may span a change:
+//! RFC 8257, section 3.2: ECE gives the mark of the data that an ACK covers. An ACK for several
+//! segments can only report one mark, so none may span a change:
 //!
 //! ```text
 //!   data    1   2   3ᶜ  4ᶜ  5               (ᶜ: marked)
@@ -11,8 +12,8 @@
 //!   ACKs          2       4ᴱ  5             (ᴱ: with ECE)
 //! ```
 //!
-//! The section makes the first of the two ACKs at a change optional; but without it the sender would
-//! attribute held-back data to the kind that came after it.
+//! The section makes the first of the two ACKs at a change optional; but without it the sender
+//! would attribute held-back data to the kind that came after it.
 
 use crate::config::Ecn;
 use crate::counters::Counters;
@@ -26,7 +27,8 @@ const MAX_TURNS: usize = 8;
 pub(super) struct Echo {
     /// Wire segments with data that were marked.
     pub(super) marked: u64,
-    /// RCV.NXT at each change that no ACK has reported yet, oldest first; the first `waiting` are in use.
+    /// RCV.NXT at each change that no ACK has reported yet, oldest first; the first `waiting` are
+    /// in use.
     turns: [SeqNum; MAX_TURNS],
     waiting: u8,
     /// RFC 8257; otherwise RFC 3168.
@@ -59,13 +61,13 @@ impl Echo {
         if self.accurate { Ecn::Dctcp } else { Ecn::Classic }
     }
 
-    /// Acceptable data arrived; RCV.NXT has not moved yet. (RFC 3168, section 6.1.5: marks of segments
-    /// outside the window are ignored.)
+    /// Acceptable data arrived; RCV.NXT has not moved yet. (RFC 3168, section 6.1.5: marks of
+    /// segments outside the window are ignored.)
     pub(super) fn on_data(&mut self, counters: &mut Counters, arrival: &MarkedArrival) {
         self.marked += if arrival.ce { u64::from(arrival.segments) } else { 0 };
         if !self.accurate {
-            // RFC 3168, section 6.1.3: CWR ends the echo of older marks; a mark on the same segment starts a
-            // new one.
+            // RFC 3168, section 6.1.3: CWR ends the echo of older marks; a mark on the same segment
+            // starts a new one.
             self.ce = arrival.ce || (self.ce && !arrival.cwr);
         } else if arrival.ce != self.ce {
             self.ce = arrival.ce;
@@ -119,8 +121,8 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// The ACKs for segments of one byte each: after the segments in a group, `(acknowledgment number, ECE)` of all
-    /// that are then sent.
+    /// The ACKs for segments of one byte each: after the segments in a group,
+    /// `(acknowledgment number, ECE)` of all that are then sent.
     fn acks(mode: Ecn, groups: &[&str]) -> Vec<Vec<(u32, bool)>> {
         let mut echo = Echo::new(mode);
         let mut counters = Counters::default();

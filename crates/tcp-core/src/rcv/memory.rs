@@ -7,24 +7,27 @@ use crate::ctx::Ctx;
 use crate::seq::SeqNum;
 use crate::wire::Payload;
 
-/// The buffer takes data past a hole if it reaches at most so many times as far as there is data past the hole.
+/// The buffer takes data past a hole if it reaches at most so many times as far as there is data
+/// past the hole.
 const SPARSE: u32 = 4;
 
 impl Receiver {
-    /// True if `[start, end)`, which has not arrived yet, is too far from RCV.NXT to be written ahead.
+    /// True if `[start, end)`, which has not arrived yet, is too far from RCV.NXT to be written
+    /// ahead.
     pub(super) fn is_far(&self, start: SeqNum, end: SeqNum) -> bool {
         let waits = self.out_of_order_bytes() + end.distance_from(start);
         start.gt(self.rcv_nxt) && end.distance_from(self.rcv_nxt) > waits.saturating_mul(SPARSE)
     }
 
-    /// True if there may not be more pieces. Each range has at least one, and more if it grew towards the hole before it.
+    /// True if there may not be more pieces. Each range has at least one, and more if it grew
+    /// towards the hole before it.
     pub(super) fn far_is_full(&self, config: &ConnConfig) -> bool {
         let most = 2 * usize::from(config.max_out_of_order_ranges);
         self.waiting.as_ref().is_some_and(|waiting| waiting.far.len() >= most)
     }
 
-    /// Before data at RCV.NXT is stored: the buffer may have to take what is kept apart. If there is no memory for that,
-    /// it is dropped, and the peer sends it again (RFC 2018, section 8).
+    /// Before data at RCV.NXT is stored: the buffer may have to take what is kept apart. If there
+    /// is no memory for that, it is dropped, and the peer sends it again (RFC 2018, section 8).
     pub(super) fn make_room_for_far(&mut self, ctx: &mut Ctx<'_>) {
         let Some(end) = self.waiting.as_ref().and_then(|waiting| waiting.far.end()) else { return };
         let reach = end.distance_from(self.rcv_nxt);
@@ -86,7 +89,8 @@ impl Receiver {
         self.buf.forget_ahead();
     }
 
-    /// The connection is over, and what was received will not be read: not as if the stream were complete.
+    /// The connection is over, and what was received will not be read: not as if the stream were
+    /// complete.
     pub(crate) fn forfeit(&mut self) {
         self.discard();
         self.fin_known = false;

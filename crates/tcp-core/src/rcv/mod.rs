@@ -1,5 +1,5 @@
-//! The receiving half of a connection: RCV.NXT, the receive buffer and its window, reassembly, and the ACKs
-//! that are due.
+//! The receiving half of a connection: RCV.NXT, the receive buffer and its window, reassembly, and
+//! the ACKs that are due.
 //!
 //! ```text
 //!        1            2                      3                     4
@@ -61,8 +61,9 @@ pub(crate) use data::{acceptable, repeats};
 /// The connection creates it with [`new`](Self::new) and passes the result of the handshake to
 /// [`open`](Self::open). After that each segment goes through [`acceptable`], and then to
 /// [`on_data`](Self::on_data) or [`on_unacceptable`](Self::on_unacceptable). Whenever
-/// [`ack_wanted`](Self::ack_wanted) returns a reason, a segment with [`ack_numbers`](Self::ack_numbers)
-/// should be sent; call [`ack_sent`](Self::ack_sent) once for every segment sent with them.
+/// [`ack_wanted`](Self::ack_wanted) returns a reason, a segment with
+/// [`ack_numbers`](Self::ack_numbers) should be sent; call [`ack_sent`](Self::ack_sent) once for
+/// every segment sent with them.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     /// Received data: the readable part ends at RCV.NXT; data past a hole is written ahead.
@@ -304,8 +305,8 @@ impl Receiver {
         self.window.left(self.rcv_nxt)
     }
 
-    /// True if data waits past a hole, or a duplicate must be reported: the next ACK needs room for SACK
-    /// blocks.
+    /// True if data waits past a hole, or a duplicate must be reported: the next ACK needs room for
+    /// SACK blocks.
     pub(crate) fn has_out_of_order(&self) -> bool {
         self.waiting
             .as_ref()
@@ -352,8 +353,8 @@ impl Receiver {
 
     /// The buffer's limit has changed.
     pub(crate) fn on_buffer_change(&mut self, config: &ConnConfig) {
-        // Before the connection is established, opening it takes care of that; after the FIN the window no
-        // longer matters.
+        // Before the connection is established, opening it takes care of that; after the FIN the
+        // window no longer matters.
         if !self.acks.has_policy() || self.fin_received() {
             return;
         }
@@ -361,8 +362,8 @@ impl Receiver {
         self.acks.on_window(self.window.update(&self.position(config), self.is_steady()));
     }
 
-    /// The endpoint's memory permits a buffer of `grant` from now on. The window follows, but its edge does not move back:
-    /// it closes as data arrives.
+    /// The endpoint's memory permits a buffer of `grant` from now on. The window follows, but its
+    /// edge does not move back: it closes as data arrives.
     pub(crate) fn heed(&mut self, config: &ConnConfig, grant: Grant) {
         let raised = grant > self.grant;
         self.grant = grant;
@@ -376,7 +377,8 @@ impl Receiver {
         limit(config).min(self.grant.bytes())
     }
 
-    /// Drops what arrived out of order, which the peer still has (RFC 2018, section 8). True if there was some.
+    /// Drops what arrived out of order, which the peer still has (RFC 2018, section 8). True if
+    /// there was some.
     pub(crate) fn prune(&mut self) -> bool {
         let prunes = self.waiting.take_if(|waiting| !waiting.is_empty()).is_some();
         if prunes {
@@ -421,8 +423,9 @@ impl Receiver {
         self.acks.wanted(queued)
     }
 
-    /// True if the due ACK may be delayed by some microseconds: it reports nothing out of order, and the
-    /// policy either lets it wait or has no influence on it, because it acknowledges no data or a FIN.
+    /// True if the due ACK may be delayed by some microseconds: it reports nothing out of order,
+    /// and the policy either lets it wait or has no influence on it, because it acknowledges no
+    /// data or a FIN.
     pub(crate) fn ack_may_wait(&self) -> bool {
         !self.has_out_of_order()
             && (self.acks.may_wait() || self.fin_received() || self.highest_ack == self.rcv_nxt)
@@ -450,21 +453,23 @@ impl Receiver {
         }
     }
 
-    /// The ACK fields of a SYN-ACK that acknowledges data: its window is not scaled (RFC 7323, section 2.2).
+    /// The ACK fields of a SYN-ACK that acknowledges data: its window is not scaled (RFC 7323,
+    /// section 2.2).
     pub(crate) fn syn_ack_numbers(&self) -> AckNumbers {
         let window = self.window().min(0xffff);
         let edge = self.rcv_nxt + window;
         AckNumbers { ack: self.rcv_nxt, window: window as u16, sack: SackBlocks::EMPTY, ece: false, edge }
     }
 
-    /// Data arrived before the handshake was complete. It is, and took so long, if that was measured.
+    /// Data arrived before the handshake was complete. It is, and took so long, if that was
+    /// measured.
     pub(crate) fn on_early_handshake(&mut self, rtt: Option<Duration>) {
         self.handshake_rtt = rtt.unwrap_or(Duration::MAX);
     }
 
-    /// True if an ACK with `numbers`, not sent yet, only advances the acknowledgment number: no duplicate, no
-    /// SACK or DSACK, no ECE, no smaller window. RFC 3449, section 5.2.1: only such ACKs may replace one
-    /// another.
+    /// True if an ACK with `numbers`, not sent yet, only advances the acknowledgment number: no
+    /// duplicate, no SACK or DSACK, no ECE, no smaller window. RFC 3449, section 5.2.1: only such
+    /// ACKs may replace one another.
     pub(crate) fn is_plain(&self, numbers: &AckNumbers) -> bool {
         numbers.ack.gt(self.highest_ack)
             && numbers.sack.as_slice().is_empty()
@@ -515,7 +520,8 @@ impl Receiver {
         }
     }
 
-    /// The ACK policy, and which rule, of it or of the core, wants the ACK that is sent for `reason`.
+    /// The ACK policy, and which rule, of it or of the core, wants the ACK that is sent for
+    /// `reason`.
     pub(crate) fn ack_rule(
         &self,
         now: Instant,
@@ -610,8 +616,8 @@ impl Receiver {
         self.fin().is_some_and(|fin| self.rcv_nxt.gt(fin))
     }
 
-    /// RFC 5681, section 2: a duplicate ACK has the same window as the ACK before it. A sender without SACK
-    /// counts them, so the window is fixed while there is a hole.
+    /// RFC 5681, section 2: a duplicate ACK has the same window as the ACK before it. A sender
+    /// without SACK counts them, so the window is fixed while there is a hole.
     fn is_steady(&self) -> bool {
         !self.sack && self.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty())
     }

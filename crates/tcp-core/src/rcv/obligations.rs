@@ -1,5 +1,5 @@
-//! Host of the ACK policy: its plan and timer, the ACKs that the core demands whatever the plan, and the ACKs
-//! that are due.
+//! Host of the ACK policy: its plan and timer, the ACKs that the core demands whatever the plan,
+//! and the ACKs that are due.
 //!
 //! For each arrival the policy is asked first. Then, unless it asked for an ACK itself:
 //!
@@ -9,9 +9,9 @@
 //! | out-of-order, gap-filling or (even partly) duplicate data; two full segments unacknowledged | due, unless the policy waives it and its plan is `Withhold` |
 //! | anything else | due when the policy's timer expires, at the latest at the hold limit |
 //!
-//! ACKs for in-order data merge into one, because the last one covers everything; with SACK so do those for
-//! out-of-order data. Without SACK the latter are counted, since the peer's fast retransmit counts them (RFC
-//! 5681, section 3.2).
+//! ACKs for in-order data merge into one, because the last one covers everything; with SACK so do
+//! those for out-of-order data. Without SACK the latter are counted, since the peer's fast
+//! retransmit counts them (RFC 5681, section 3.2).
 
 use super::window::Update;
 use crate::ctx::Ctx;
@@ -81,7 +81,8 @@ impl Acks {
         }
     }
 
-    /// Installs a policy. The previous policy's plan is void, and whatever it held is acknowledged at once.
+    /// Installs a policy. The previous policy's plan is void, and whatever it held is acknowledged
+    /// at once.
     pub(super) fn install(&mut self, policy: Box<dyn AckPolicy>) {
         self.waives = policy.waives();
         self.policy = Some(policy);
@@ -195,11 +196,12 @@ impl Acks {
     fn owes(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, class: DataClass, repeats: bool) -> bool {
         let waives = self.waives;
         let (soft, waived) = match class {
-            // RFC 2883, section 4: the ACK reports the duplicate part, for which the peer that sent it again
-            // is waiting.
+            // RFC 2883, section 4: the ACK reports the duplicate part, for which the peer that sent
+            // it again is waiting.
             DataClass::New if repeats => (true, waives.duplicate),
             DataClass::New | DataClass::Probe | DataClass::Unacceptable => (false, true),
-            // RFC 5681, section 4.2: out-of-order and gap-filling data SHOULD be acknowledged immediately.
+            // RFC 5681, section 4.2: out-of-order and gap-filling data SHOULD be acknowledged
+            // immediately.
             DataClass::OutOfOrder => (true, waives.out_of_order),
             DataClass::Hole => (true, waives.gap_filling),
             DataClass::Duplicate => (true, waives.duplicate),
@@ -239,8 +241,8 @@ impl Acks {
         }
     }
 
-    /// The policy's timer or the hold limit, whichever comes first. The hold limit does not run while an ACK
-    /// is already due.
+    /// The policy's timer or the hold limit, whichever comes first. The hold limit does not run
+    /// while an ACK is already due.
     pub(super) fn next_timeout(&self, hold_limit: Duration) -> Option<Instant> {
         let first = match self.due {
             Some(_) => self.timer,
@@ -249,8 +251,8 @@ impl Acks {
         (first != Instant::FAR_FUTURE).then_some(first)
     }
 
-    /// Handles the policy's timer, then (at a tie) the hold limit. `update`: what an ACK would tell about the
-    /// window.
+    /// Handles the policy's timer, then (at a tie) the hold limit. `update`: what an ACK would tell
+    /// about the window.
     pub(super) fn on_timeout(&mut self, view: &RecvView, update: Update, hold_limit: Duration) {
         if self.timer <= view.now {
             self.timer = Instant::FAR_FUTURE;
@@ -263,7 +265,8 @@ impl Acks {
                 self.withholding = false;
                 asked = true;
             }
-            // RFC 5681, section 4.2: no more than one ACK for each segment, other than to update the window.
+            // RFC 5681, section 4.2: no more than one ACK for each segment, other than to update
+            // the window.
             if asked && self.held_since != Instant::FAR_FUTURE {
                 self.due.get_or_insert(SendReason::AckByTimer);
             } else if asked && update != Update::No {
@@ -277,8 +280,8 @@ impl Acks {
         }
     }
 
-    /// A segment with ACK was sent; `view` is the receiver after it. `reports`: the peer counts it as a
-    /// duplicate ACK, or gets the same information from its SACK blocks.
+    /// A segment with ACK was sent; `view` is the receiver after it. `reports`: the peer counts it
+    /// as a duplicate ACK, or gets the same information from its SACK blocks.
     pub(super) fn on_sent(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, sent: &AckSent, reports: bool) {
         if reports {
             self.duplicates = self.duplicates.saturating_sub(1);

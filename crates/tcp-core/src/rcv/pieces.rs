@@ -1,9 +1,9 @@
 //! Out-of-order data that lies far ahead, stored apart from the receive buffer.
 //!
-//! The receive buffer is one contiguous ring, so a byte stored ahead of the readable part costs the whole distance. That is
-//! right for the usual hole, which is small compared with what waits behind it, and ruinous for a byte at the far end of the
-//! window. Sparse data therefore waits in pieces, which cost what they hold, and moves to the ring once the hole before it
-//! is filled.
+//! The receive buffer is one contiguous ring, so a byte stored ahead of the readable part costs the
+//! whole distance. That is right for the usual hole, which is small compared with what waits behind
+//! it, and ruinous for a byte at the far end of the window. Sparse data therefore waits in pieces,
+//! which cost what they hold, and moves to the ring once the hole before it is filled.
 //!
 //! ```text
 //!          RCV.NXT
@@ -13,8 +13,8 @@
 //!   └──────── ring ─────────┘                      └── each its own memory ───┘
 //! ```
 //!
-//! Pieces are disjoint and in order of sequence. Data that continues a piece is appended to it, so that a stream behind a
-//! large hole does not allocate for each segment.
+//! Pieces are disjoint and in order of sequence. Data that continues a piece is appended to it, so
+//! that a stream behind a large hole does not allocate for each segment.
 
 use crate::seq::SeqNum;
 use crate::wire::Payload;
@@ -98,7 +98,8 @@ impl Pieces {
         }
     }
 
-    /// Stores `data`, none of which is stored yet, before the piece `at`. Returns the number of pieces added before that.
+    /// Stores `data`, none of which is stored yet, before the piece `at`. Returns the number of
+    /// pieces added before that.
     fn insert_gap(&mut self, at: usize, start: SeqNum, data: &[u8]) -> usize {
         if let Some(before) = at.checked_sub(1).and_then(|before| self.pieces.get_mut(before))
             && before.end() == start

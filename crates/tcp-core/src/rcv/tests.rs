@@ -371,7 +371,8 @@ fn duplicates_are_reported_once_by_dsack() {
     assert_eq!(bench.blocks(), []);
 }
 
-/// RFC 2883, section 4: the report of a duplicate does not wait for more data, even if a part of the segment is new.
+/// RFC 2883, section 4: the report of a duplicate does not wait for more data, even if a part of
+/// the segment is new.
 #[test]
 fn a_duplicate_in_front_of_new_data_is_reported_at_once() {
     let mut bench = Bench::delayed(config(), params());
@@ -630,7 +631,8 @@ fn a_closed_window_is_probed_and_reopens() {
     assert_eq!((sent[0].0, sent[0].1.ack, sent[0].1.window), (OBLIGED, START + 20_000, 0));
     assert_eq!(bench.script.lock().unwrap().seen.last().unwrap().class, DataClass::Probe);
     assert_eq!((bench.counters.tcp_zero_window_drop, bench.counters.tcp_cut_to_window), (1, 0));
-    // RFC 9293, section 3.8.6.2.2: not before a segment fits; then at once, whatever the policy says.
+    // RFC 9293, section 3.8.6.2.2: not before a segment fits; then at once, whatever the policy
+    // says.
     bench.script.lock().unwrap().on_app_read = Some(AckPlan::Withhold { until: Instant::FAR_FUTURE });
     bench.read(999);
     assert_eq!(bench.drain(), []);
@@ -745,7 +747,8 @@ fn a_connection_counts_what_its_policy_waives() {
     assert_eq!((info.acks_waived, bench.counters.ack_obligations_waived), (3, 3));
 }
 
-/// A policy that withholds for ever, or never asks for anything, is cut short at the hold limit, and told so.
+/// A policy that withholds for ever, or never asks for anything, is cut short at the hold limit,
+/// and told so.
 #[test]
 fn no_policy_holds_longer_than_the_limit() {
     for plan in
@@ -1005,9 +1008,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(512)))]
 
-    /// Whatever arrives in whatever order, overlapping and repeated: the application reads exactly the stream,
-    /// a model of single bytes agrees with what was taken, the edge never moves back, and memory is bounded, also while
-    /// the limit of the buffer changes.
+    /// Whatever arrives in whatever order, overlapping and repeated: the application reads exactly
+    /// the stream, a model of single bytes agrees with what was taken, the edge never moves back,
+    /// and memory is bounded, also while the limit of the buffer changes.
     #[test]
     fn the_stream_is_delivered_exactly(
         steps in steps(),
@@ -1126,7 +1129,8 @@ proptest! {
                     largest = largest.max(limit);
                 }
             }
-            // The model: RCV.NXT stands at the first byte that is not there, past the FIN once it is reached.
+            // The model: RCV.NXT stands at the first byte that is not there, past the FIN once it
+            // is reached.
             let expected = held.iter().position(|held| !held).unwrap_or(held.len()) as u32;
             prop_assert_eq!(bench.rcv.rcv_nxt(), start + expected + fins);
             prop_assert_eq!(bench.rcv.readable() as u32, expected - read);

@@ -1,5 +1,5 @@
-//! The receive window: what is advertised (RFC 9293, section 3.8.6.2.2), how it is scaled (RFC 7323, section
-//! 2), when a read deserves a window update, and how the window is auto-tuned.
+//! The receive window: what is advertised (RFC 9293, section 3.8.6.2.2), how it is scaled (RFC
+//! 7323, section 2), when a read deserves a window update, and how the window is auto-tuned.
 //!
 //! ```text
 //!    unread                 left                  gain
@@ -7,22 +7,26 @@
 //!        RCV.NXT                           edge    RCV.NXT + size - unread
 //! ```
 //!
-//! The edge is a promise: it never moves back, and never exceeds the buffer's room past RCV.NXT. On the wire
-//! it can only be expressed in units of the window scale. It is rounded up if the buffer has room; otherwise
-//! down, which RFC 7323 (section 2.4) permits as long as data up to the promised edge is accepted, and it is.
+//! The edge is a promise: it never moves back, and never exceeds the buffer's room past RCV.NXT. On
+//! the wire it can only be expressed in units of the window scale. It is rounded up if the buffer
+//! has room; otherwise down, which RFC 7323 (section 2.4) permits as long as data up to the
+//! promised edge is accepted, and it is.
 //!
-//! The size of the window follows the reader ("dynamic right-sizing", Fisk and Feng, 2001): four times what
-//! the application read in a round trip. Twice would be enough for a sender in steady state, since an ACK
-//! takes effect one round trip later; but a sender in slow start doubles meanwhile. Memory is only allocated
-//! when data arrives, so a generous window costs nothing while the reader keeps up.
+//! The size of the window follows the reader ("dynamic right-sizing", Fisk and Feng, 2001): four
+//! times what the application read in a round trip. Twice would be enough for a sender in steady
+//! state, since an ACK takes effect one round trip later; but a sender in slow start doubles
+//! meanwhile. Memory is only allocated when data arrives, so a generous window costs nothing while
+//! the reader keeps up.
 //!
-//! The round trip is the longest of three: that of the handshake, without queueing; this side's own SRTT, if
-//! it sends; and the shortest one measured with TSecr in the previous round, which is that of data sent in
-//! response to our ACKs, including queueing. Overestimating it only opens the window sooner.
+//! The round trip is the longest of three: that of the handshake, without queueing; this side's own
+//! SRTT, if it sends; and the shortest one measured with TSecr in the previous round, which is that
+//! of data sent in response to our ACKs, including queueing. Overestimating it only opens the
+//! window sooner.
 //!
-//! While this host takes packets from its device more slowly than they come, a larger window only makes the device's queue
-//! longer: the rate is the host's. Then windows that have grown shrink by a quarter per millisecond, down to three
-//! super-packets, by staying where they are while data arrives.
+//! While this host takes packets from its device more slowly than they come, a larger window only
+//! makes the device's queue longer: the rate is the host's. Then windows that have grown shrink by
+//! a quarter per millisecond, down to three super-packets, by staying where they are while data
+//! arrives.
 
 use crate::policy::ack::WindowHint;
 use crate::seq::SeqNum;
@@ -31,8 +35,8 @@ use crate::time::{Duration, Instant};
 /// The largest value of the header's window field.
 const MAX_FIELD: u32 = 0xffff;
 
-/// Reads are counted over at least this long, however short the round trip: a process scheduled every
-/// millisecond must be able to leave a millisecond's worth of data in the buffer.
+/// Reads are counted over at least this long, however short the round trip: a process scheduled
+/// every millisecond must be able to leave a millisecond's worth of data in the buffer.
 const MIN_ROUND: Duration = Duration::from_millis(1);
 
 /// Window as a multiple of what was read in a round trip.
@@ -41,8 +45,8 @@ const HEADROOM: u32 = 4;
 /// Segments added to it, so that small transfers never wait for the window.
 const HEADROOM_SEGMENTS: u32 = 16;
 
-/// No window shrinks below this because of a backlog: three super-packets, one that the peer makes, one in the device's queue,
-/// one that is read.
+/// No window shrinks below this because of a backlog: three super-packets, one that the peer makes,
+/// one in the device's queue, one that is read.
 const BACKLOG_WINDOW: u32 = 3 * MAX_FIELD;
 
 /// The effect of a read on the window.
@@ -80,8 +84,8 @@ pub(super) struct RecvWindow {
     read: u32,
     /// When the round ends.
     round_end: Instant,
-    /// The shortest round trip measured with TSecr in the last round, in microseconds (the timestamp clock's unit is a
-    /// millisecond); zero if there was none.
+    /// The shortest round trip measured with TSecr in the last round, in microseconds (the
+    /// timestamp clock's unit is a millisecond); zero if there was none.
     rtt: u32,
     /// The same for the current round; `MAX` if there was none yet.
     rtt_so_far: u32,
@@ -106,7 +110,8 @@ impl RecvWindow {
         }
     }
 
-    /// The handshake is done: the peer has been told the right edge `edge`, and `shift` applies from now on.
+    /// The handshake is done: the peer has been told the right edge `edge`, and `shift` applies
+    /// from now on.
     pub(super) fn open(&mut self, edge: SeqNum, shift: u8, limit: u32) {
         self.edge = edge;
         self.shift = shift.min(14);
@@ -139,8 +144,8 @@ impl RecvWindow {
         self.edge.saturating_distance_from(rcv_nxt)
     }
 
-    /// `min(Fr * RCV.BUFF, MSS)` with Fr = 1/2: a sender with silly window avoidance sends nothing into less,
-    /// so a smaller window is as good as closed.
+    /// `min(Fr * RCV.BUFF, MSS)` with Fr = 1/2: a sender with silly window avoidance sends nothing
+    /// into less, so a smaller window is as good as closed.
     pub(super) fn quota(&self, rmss: u32) -> u32 {
         rmss.min(self.size / 2)
     }
@@ -150,8 +155,9 @@ impl RecvWindow {
         at.rmss.min(self.size.min(at.limit) / 2)
     }
 
-    /// The header's window field and the right edge it expresses, which is not before the promised one unless
-    /// the scale forces it. `steady`: the edge must not move (so that ACKs count as duplicates).
+    /// The header's window field and the right edge it expresses, which is not before the promised
+    /// one unless the scale forces it. `steady`: the edge must not move (so that ACKs count as
+    /// duplicates).
     pub(super) fn offer(&self, at: &Position, hint: WindowHint, steady: bool) -> (u16, SeqNum) {
         let left = self.left(at.rcv_nxt);
         let free = self.size.min(at.limit).saturating_sub(at.unread);
@@ -171,8 +177,8 @@ impl RecvWindow {
         (units as u16, at.rcv_nxt + (units << self.shift))
     }
 
-    /// The window field of an ACK up to `ack` with the right edge `edge`, and the edge that the field can
-    /// express.
+    /// The window field of an ACK up to `ack` with the right edge `edge`, and the edge that the
+    /// field can express.
     pub(super) fn seen_from(&self, ack: SeqNum, edge: SeqNum) -> (u16, SeqNum) {
         let units = edge.saturating_distance_from(ack).div_ceil(self.unit()).min(MAX_FIELD);
         (units as u16, ack + (units << self.shift))
@@ -185,8 +191,9 @@ impl RecvWindow {
 
     /// Whether the window opened by a read deserves a segment of its own.
     ///
-    /// It does if the window at least doubles, by two segments or half of the size. A bulk receiver that
-    /// keeps up never sends one: its ACKs refresh the window, so more than half of the size is always left.
+    /// It does if the window at least doubles, by two segments or half of the size. A bulk receiver
+    /// that keeps up never sends one: its ACKs refresh the window, so more than half of the size is
+    /// always left.
     pub(super) fn update(&self, at: &Position, steady: bool) -> Update {
         let (left, quota) = (self.left(at.rcv_nxt), self.quota_at(at));
         let (_, edge) = self.offer(at, WindowHint::Sws, steady);
@@ -208,8 +215,8 @@ impl RecvWindow {
         self.rtt_so_far = self.rtt_so_far.min(rtt);
     }
 
-    /// The application read `n` bytes. `rtt` is the round trip as far as known without timestamps; if it is
-    /// unknown, the window opens fully. `backlogged`: packets wait in the device.
+    /// The application read `n` bytes. `rtt` is the round trip as far as known without timestamps;
+    /// if it is unknown, the window opens fully. `backlogged`: packets wait in the device.
     pub(super) fn on_read(
         &mut self,
         now: Instant,
@@ -254,8 +261,8 @@ impl RecvWindow {
         self.size = (self.size - self.size / 4).max(self.size.min(BACKLOG_WINDOW));
     }
 
-    /// The application has set the buffer's limit: the window is all of it from now on, as far as the
-    /// promised edge permits, without auto-tuning.
+    /// The application has set the buffer's limit: the window is all of it from now on, as far as
+    /// the promised edge permits, without auto-tuning.
     pub(super) fn resize(&mut self, limit: u32) {
         self.size = self.largest(limit);
         self.fixed = true;

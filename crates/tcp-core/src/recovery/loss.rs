@@ -1,11 +1,12 @@
 //! Losses detected from an ACK.
 //!
-//! With SACK by time, see [`rack`](super::rack). With SACK by count (RFC 6675): data is lost if three ranges,
-//! or more than two segments' bytes, are SACKed above it, or after three duplicate ACKs. Without SACK (RFC
-//! 5681, RFC 6582): three duplicate ACKs mean that the head is lost, and in recovery every partial ACK means
-//! that the next head is lost. On a path known to reorder by more, the threshold is as high as the reordering
-//! it has shown ([`LossRecovery::on_overtaken`]). A duplicate ACK without SACK takes a segment off pipe,
-//! which is equivalent to inflating the window by it.
+//! With SACK by time, see [`rack`](super::rack). With SACK by count (RFC 6675): data is lost if
+//! three ranges, or more than two segments' bytes, are SACKed above it, or after three duplicate
+//! ACKs. Without SACK (RFC 5681, RFC 6582): three duplicate ACKs mean that the head is lost, and in
+//! recovery every partial ACK means that the next head is lost. On a path known to reorder by more,
+//! the threshold is as high as the reordering it has shown ([`LossRecovery::on_overtaken`]). A
+//! duplicate ACK without SACK takes a segment off pipe, which is equivalent to inflating the window
+//! by it.
 
 use super::rack::Clocks;
 use super::{DUP_THRESH, LossRecovery};
@@ -35,8 +36,8 @@ pub(crate) struct Finding {
 }
 
 impl LossRecovery {
-    /// Marks as lost what the ACK proves lost, with SND.UNA now at `una`, and updates the phases below
-    /// recovery.
+    /// Marks as lost what the ACK proves lost, with SND.UNA now at `una`, and updates the phases
+    /// below recovery.
     pub(crate) fn detect(
         &mut self,
         board: &mut Scoreboard,
@@ -71,7 +72,8 @@ impl LossRecovery {
                 let thresh = if rules.sack { DUP_THRESH } else { self.rack.path.dup_thresh() };
                 let counted = self.dup_acks >= thresh && fresh && rules.clocks.is_none();
                 if counted {
-                    // RFC 6675, section 5, step 4.3: the first segment is retransmitted whatever IsLost says.
+                    // RFC 6675, section 5, step 4.3: the first segment is retransmitted whatever
+                    // IsLost says.
                     finding.newly_lost += board.mark_head_lost(rules.smss);
                 }
                 finding.begin = finding.newly_lost > 0 || counted;
@@ -95,17 +97,19 @@ impl LossRecovery {
         finding
     }
 
-    /// Without SACK: the original of a fast retransmission has arrived, after the duplicate ACKs that started
-    /// the episode and those since. To avoid treating the next segment that is equally late as lost, the
-    /// threshold follows the path, as in RFC 4653 and Linux (`tcp_check_reno_reordering`).
+    /// Without SACK: the original of a fast retransmission has arrived, after the duplicate ACKs
+    /// that started the episode and those since. To avoid treating the next segment that is equally
+    /// late as lost, the threshold follows the path, as in RFC 4653 and Linux
+    /// (`tcp_check_reno_reordering`).
     pub(crate) fn on_overtaken(&mut self) {
         let path = &mut self.rack.path;
         path.set_dup_thresh(path.dup_thresh().saturating_add(self.dup_acks).saturating_add(1));
     }
 
-    /// Without SACK: a timeout had to repair a loss that duplicate ACKs beyond the usual threshold did not
-    /// reveal. The threshold was too high, unless only [the end of the last episode](Self::counts_duplicates)
-    /// kept them from counting (Linux, `tcp_enter_loss`, which is in Recovery then).
+    /// Without SACK: a timeout had to repair a loss that duplicate ACKs beyond the usual threshold
+    /// did not reveal. The threshold was too high, unless only [the end of the last
+    /// episode](Self::counts_duplicates) kept them from counting (Linux, `tcp_enter_loss`, which is
+    /// in Recovery then).
     pub(crate) fn on_timeout_for(&mut self, una: SeqNum, sack: bool) {
         let raised = !sack && self.rack.path.dup_thresh() > DUP_THRESH;
         if raised && !self.in_episode() && self.dup_acks >= DUP_THRESH && self.counts_duplicates(una) {
@@ -113,8 +117,8 @@ impl LossRecovery {
         }
     }
 
-    /// RFC 6582, section 3.2, step 2: duplicate ACKs caused by the retransmissions of the last episode prove
-    /// nothing; the ACK must cover more than `recover`.
+    /// RFC 6582, section 3.2, step 2: duplicate ACKs caused by the retransmissions of the last
+    /// episode prove nothing; the ACK must cover more than `recover`.
     fn counts_duplicates(&self, una: SeqNum) -> bool {
         una.gt(self.recovery_point)
     }

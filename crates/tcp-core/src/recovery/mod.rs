@@ -10,8 +10,8 @@
 //! | `next_seg.rs` | what to send in recovery: RFC 6675's NextSeg |
 //! | `rto_host.rs` | the host of the RTO response: its state, and the rules it enforces |
 //!
-//! These types decide. They look at the [scoreboard](crate::scoreboard) and the facts of an ACK, and return
-//! what to do; the sender (`snd/`) does it, counts it and tells the policies.
+//! These types decide. They look at the [scoreboard](crate::scoreboard) and the facts of an ACK,
+//! and return what to do; the sender (`snd/`) does it, counts it and tells the policies.
 //!
 //! ```text
 //!            SACK or duplicate ACK             loss found (ACK, or RACK's timer)
@@ -46,8 +46,8 @@ pub(crate) const DUP_THRESH: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct LossRecovery {
     pub(crate) phase: Phase,
-    /// RecoveryPoint (RFC 6675) or recover (RFC 6582): SND.NXT at the start of the episode. Outside an
-    /// episode it is that of the last one, or before SND.UNA.
+    /// RecoveryPoint (RFC 6675) or recover (RFC 6582): SND.NXT at the start of the episode. Outside
+    /// an episode it is that of the last one, or before SND.UNA.
     pub(crate) recovery_point: SeqNum,
     /// DupAcks: since the last cumulative ACK.
     pub(crate) dup_acks: u32,

@@ -1,4 +1,5 @@
-//! What to send in recovery: NextSeg of RFC 6675, section 4. Rule 2, new data, is left to the caller.
+//! What to send in recovery: NextSeg of RFC 6675, section 4. Rule 2, new data, is left to the
+//! caller.
 
 use super::LossRecovery;
 use crate::policy::cc::Phase;
@@ -13,8 +14,9 @@ pub(crate) struct Retransmission {
 }
 
 impl LossRecovery {
-    /// Rules 3 and 4, if no lost data is left and no new data may be sent: data that may be lost, and once
-    /// per episode the end of the outstanding data, whose loss nothing could reveal. At most `max` bytes.
+    /// Rules 3 and 4, if no lost data is left and no new data may be sent: data that may be lost,
+    /// and once per episode the end of the outstanding data, whose loss nothing could reveal. At
+    /// most `max` bytes.
     pub(crate) fn speculative(&self, board: &Scoreboard, max: u32) -> Option<Retransmission> {
         if self.phase != Phase::Recovery || board.highest_sacked().is_none() {
             return None;
@@ -35,8 +37,8 @@ impl LossRecovery {
         if self.phase != Phase::Recovery {
             return;
         }
-        // A rescue is above everything reported by SACK, or repeats a retransmission. It does not move
-        // HighRxt (rule 4).
+        // A rescue is above everything reported by SACK, or repeats a retransmission. It does not
+        // move HighRxt (rule 4).
         if start.lt(self.high_rxt) || board.highest_sacked().is_some_and(|highest| start.ge(highest)) {
             self.rescued = true;
         } else {

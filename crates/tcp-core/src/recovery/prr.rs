@@ -1,13 +1,14 @@
-//! Proportional Rate Reduction (RFC 9937, section 6): in fast recovery, how much may be sent for what has
-//! arrived.
+//! Proportional Rate Reduction (RFC 9937, section 6): in fast recovery, how much may be sent for
+//! what has arrived.
 //!
-//! While the flight exceeds the congestion control's window, data is sent in the proportion of that window to
-//! the flight at the start, so that the flight shrinks to it over one round trip instead of pausing first.
-//! Once the flight is smaller, as after heavy losses, no more is sent than arrived (PRR-CRB), or one segment
-//! more per ACK that shows progress and no further loss (PRR-SSRB).
+//! While the flight exceeds the congestion control's window, data is sent in the proportion of that
+//! window to the flight at the start, so that the flight shrinks to it over one round trip instead
+//! of pausing first. Once the flight is smaller, as after heavy losses, no more is sent than
+//! arrived (PRR-CRB), or one segment more per ACK that shows progress and no further loss
+//! (PRR-SSRB).
 //!
-//! The window itself stays that of the congestion control: PRR only limits how much of it may be used. RFC
-//! 9937's `ssthresh` is that window, `cwnd` is [`Prr::window`].
+//! The window itself stays that of the congestion control: PRR only limits how much of it may be
+//! used. RFC 9937's `ssthresh` is that window, `cwnd` is [`Prr::window`].
 
 /// The state of one recovery, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,8 @@ pub(crate) struct Progress {
 }
 
 impl Prr {
-    /// Recovery starts with `recover_fs` bytes not known to have arrived before this ACK, `inflight` of them
-    /// still in the network.
+    /// Recovery starts with `recover_fs` bytes not known to have arrived before this ACK,
+    /// `inflight` of them still in the network.
     pub(crate) fn new(recover_fs: u32, inflight: u32) -> Self {
         Self { recover_fs: u64::from(recover_fs).max(1), delivered: 0, out: 0, window: u64::from(inflight) }
     }
@@ -57,7 +58,8 @@ impl Prr {
             (u64::from(ack.delivered), u64::from(ack.inflight), u64::from(ack.smss));
         self.delivered += delivered;
         let count = if inflight > ack.target {
-            // In 128 bits: the factors, a peer's window and a stream's length, are only bounded by 2^64.
+            // In 128 bits: the factors, a peer's window and a stream's length, are only bounded by
+            // 2^64.
             let share =
                 (u128::from(self.delivered) * u128::from(ack.target)).div_ceil(u128::from(self.recover_fs));
             u64::try_from(share).unwrap_or(u64::MAX).saturating_sub(self.out)
@@ -78,7 +80,8 @@ impl Prr {
         self.out += u64::from(bytes);
     }
 
-    /// `bytes` left the flight because they are lost, not because they arrived: nothing may be sent for them.
+    /// `bytes` left the flight because they are lost, not because they arrived: nothing may be sent
+    /// for them.
     pub(crate) fn on_lost(&mut self, bytes: u32) {
         self.window = self.window.saturating_sub(u64::from(bytes));
     }
@@ -90,7 +93,8 @@ mod tests {
 
     const SMSS: u32 = 1_000;
 
-    /// A recovery of packets, one per line of the tables of RFC 6937, section 4: `pipe` and what leaves per ACK.
+    /// A recovery of packets, one per line of the tables of RFC 6937, section 4: `pipe` and what
+    /// leaves per ACK.
     struct Run {
         prr: Prr,
         pipe: u32,
@@ -122,11 +126,13 @@ mod tests {
         }
     }
 
-    /// 20 segments in flight, the first lost, ssthresh 10: every second ACK lets a segment go, and the flight ends
-    /// at ssthresh. RecoverFS counts what the first three ACKs SACKed no more than the triggering one.
+    /// 20 segments in flight, the first lost, ssthresh 10: every second ACK lets a segment go, and
+    /// the flight ends at ssthresh. RecoverFS counts what the first three ACKs SACKed no more than
+    /// the triggering one.
     #[test]
     fn light_loss_sends_in_proportion() {
-        // Two SACKed before; the third ACK begins: 20 - 3 + 1, of which one is lost and one has just arrived.
+        // Two SACKed before; the third ACK begins: 20 - 3 + 1, of which one is lost and one has
+        // just arrived.
         let mut run = Run { prr: Prr::new(18 * SMSS, 16 * SMSS), pipe: 17 * SMSS, target: 10 * SMSS };
         let sent: u32 = (0..17).map(|_| run.ack(true)).sum();
         assert!((9..=10).contains(&sent), "{sent}");
@@ -149,8 +155,8 @@ mod tests {
         }
     }
 
-    /// 15 of 20 are lost: with five in flight, far below ssthresh, each ACK lets two segments go if it is safe,
-    /// and one if not.
+    /// 15 of 20 are lost: with five in flight, far below ssthresh, each ACK lets two segments go if
+    /// it is safe, and one if not.
     #[test]
     fn heavy_loss_is_bounded_by_what_arrives() {
         let start = || Run { prr: Prr::new(20 * SMSS, 5 * SMSS), pipe: 5 * SMSS, target: 10 * SMSS };

@@ -1,8 +1,8 @@
 //! RACK: loss detection by time (RFC 8985, section 6).
 //!
-//! A segment is lost if it was sent before one that has arrived, and is itself unreported although a round
-//! trip and a reordering window have passed since it was sent. This also holds for retransmissions, so that a
-//! lost one is detected without a timeout.
+//! A segment is lost if it was sent before one that has arrived, and is itself unreported although
+//! a round trip and a reordering window have passed since it was sent. This also holds for
+//! retransmissions, so that a lost one is detected without a timeout.
 //!
 //! ```text
 //!        left                     RACK.xmit_ts                 now
@@ -11,12 +11,13 @@
 //!         a segment not reported by now is lost ─────────┘
 //! ```
 //!
-//! Steps 1 to 5 are those of section 6.2. One deviation: if several segments wait for their reordering
-//! windows, step 5 waits for the last of them; this waits for the first, then for the next. So no segment is
-//! retransmitted later, and the scoreboard's time-ordered queue gives the first in O(1).
+//! Steps 1 to 5 are those of section 6.2. One deviation: if several segments wait for their
+//! reordering windows, step 5 waits for the last of them; this waits for the first, then for the
+//! next. So no segment is retransmitted later, and the scoreboard's time-ordered queue gives the
+//! first in O(1).
 //!
-//! Fails if a path's delay jumps by more than the window: then undo repairs the damage, and DSACK widens the
-//! window for the future.
+//! Fails if a path's delay jumps by more than the window: then undo repairs the damage, and DSACK
+//! widens the window for the future.
 
 use crate::scoreboard::{AckCx, OverdueData, Scoreboard, sent_after};
 use crate::seq::SeqNum;
@@ -56,8 +57,8 @@ impl PathMemory {
         self.set_dup_thresh(self.dup_thresh());
     }
 
-    /// Number of duplicate ACKs that prove a loss without SACK: at least [`DUP_THRESH`], and at most 255
-    /// (Linux, `tcp_max_reordering`: 300).
+    /// Number of duplicate ACKs that prove a loss without SACK: at least [`DUP_THRESH`], and at
+    /// most 255 (Linux, `tcp_max_reordering`: 300).
     pub(crate) fn dup_thresh(&self) -> u32 {
         self.reordering.map_or(DUP_THRESH, |thresh| u32::from(thresh.get()))
     }
@@ -108,10 +109,11 @@ impl Rack {
         }
     }
 
-    /// Steps 2 and 3: the newest arrival, and whether the path reorders. True if this ACK shows that it does.
+    /// Steps 2 and 3: the newest arrival, and whether the path reorders. True if this ACK shows
+    /// that it does.
     pub(crate) fn on_arrival(&mut self, ack: &AckCx) -> bool {
-        // Step 3 takes the segments of one ACK in ascending order, so that only what lies below the highest of
-        // earlier ACKs was reordered.
+        // Step 3 takes the segments of one ACK in ascending order, so that only what lies below the
+        // highest of earlier ACKs was reordered.
         let overtaken = ack.rack.lowest.is_some_and(|lowest| lowest.lt(self.fack));
         if overtaken {
             self.path.see_reordering();
@@ -119,10 +121,11 @@ impl Rack {
         if let Some(highest) = ack.rack.highest {
             self.fack = self.fack.max(highest);
         }
-        // Step 2: RACK.rtt is set by each newly acknowledged segment in turn, and the RFC leaves open which
-        // one is last. Here it is the one with the longest RTT: segments sent with it or later were not later
-        // than it. With the newest departure instead, an ACK of a retransmission and of late originals would
-        // mark lost the originals that are about to arrive.
+        // Step 2: RACK.rtt is set by each newly acknowledged segment in turn, and the RFC leaves
+        // open which one is last. Here it is the one with the longest RTT: segments sent with it or
+        // later were not later than it. With the newest departure instead, an ACK of a
+        // retransmission and of late originals would mark lost the originals that are about to
+        // arrive.
         if let Some(oldest) = ack.rack.oldest {
             self.rtt = ack.now.since(oldest);
         }
@@ -134,8 +137,8 @@ impl Rack {
         overtaken
     }
 
-    /// Step 4, DSACK part: once per round trip with a DSACK the window grows by a quarter of the smallest
-    /// RTT.
+    /// Step 4, DSACK part: once per round trip with a DSACK the window grows by a quarter of the
+    /// smallest RTT.
     pub(crate) fn on_ack(&mut self, una: SeqNum, nxt: SeqNum, dsack: bool) {
         self.widened = false;
         if self.dsack_round.is_some_and(|round| una.ge(round)) {

@@ -1,12 +1,14 @@
-//! The host of the response to a retransmission timeout (RFC 6298, section 5): its state and its rules.
+//! The host of the response to a retransmission timeout (RFC 6298, section 5): its state and its
+//! rules.
 //!
-//! The response proposes, the core enforces three rules: each expiry sends at most one segment and backs off;
-//! after [`ConnConfig::max_undecided_rtos`] expiries without a decision the conventional response takes over,
-//! starting with the head; new data stays inside the peer's window. An expiry counts as decided if it
-//! retransmits the head and leaves the window to congestion control; one that repeats the unanswered head of
-//! the previous expiry adds nothing undecided.
+//! The response proposes, the core enforces three rules: each expiry sends at most one segment and
+//! backs off; after [`ConnConfig::max_undecided_rtos`] expiries without a decision the conventional
+//! response takes over, starting with the head; new data stays inside the peer's window. An expiry
+//! counts as decided if it retransmits the head and leaves the window to congestion control; one
+//! that repeats the unanswered head of the previous expiry adds nothing undecided.
 //!
-//! A response is told of ACKs from the connection's first expiry on: before that it has nothing to judge.
+//! A response is told of ACKs from the connection's first expiry on: before that it has nothing to
+//! judge.
 //!
 //! [`ConnConfig::max_undecided_rtos`]: crate::config::ConnConfig::max_undecided_rtos
 
@@ -32,8 +34,8 @@ pub(crate) struct RtoHost {
     pub(crate) send: Option<RtoSend>,
     /// What else may be sent.
     gate: RtoGate,
-    /// The last expiry kept its episode from congestion control, whose window is ignored while the gate is
-    /// closed.
+    /// The last expiry kept its episode from congestion control, whose window is ignored while the
+    /// gate is closed.
     suspended: bool,
 }
 
@@ -58,8 +60,8 @@ impl RtoHost {
         self.takeover
     }
 
-    /// The phase of the response to the last timeout. `repairing`: the recovery point is not acknowledged.
-    /// `response`: the connection's own, once it has been called.
+    /// The phase of the response to the last timeout. `repairing`: the recovery point is not
+    /// acknowledged. `response`: the connection's own, once it has been called.
     pub(crate) fn phase(&self, repairing: bool, response: Option<&dyn RtoResponse>) -> RtoPhase {
         match response {
             _ if self.takeover && repairing => RtoPhase::Repair,
@@ -68,8 +70,8 @@ impl RtoHost {
         }
     }
 
-    /// What may be sent apart from what an expiry wants to send. Only a response in the middle of an episode
-    /// may hold data back.
+    /// What may be sent apart from what an expiry wants to send. Only a response in the middle of
+    /// an episode may hold data back.
     pub(crate) fn gate(&self, phase: RtoPhase) -> RtoGate {
         if phase == RtoPhase::Open { RtoGate::ByCc } else { self.gate }
     }
@@ -91,8 +93,8 @@ impl RtoHost {
         self.gate = RtoGate::ByCc;
     }
 
-    /// Returns the step to apply: the response's `step` for an expiry, or the conventional one if it has left
-    /// `limit` consecutive expiries undecided.
+    /// Returns the step to apply: the response's `step` for an expiry, or the conventional one if
+    /// it has left `limit` consecutive expiries undecided.
     pub(crate) fn dispose(
         &mut self,
         step: RtoStep,
@@ -140,8 +142,8 @@ impl RtoHost {
         }
     }
 
-    /// The response in `phase` is being replaced. An episode in progress does not belong to the new one, and
-    /// ends like one left undecided for too long.
+    /// The response in `phase` is being replaced. An episode in progress does not belong to the new
+    /// one, and ends like one left undecided for too long.
     pub(crate) fn on_swap(&mut self, phase: RtoPhase) {
         (self.undecided, self.gate, self.suspended) = (0, RtoGate::ByCc, false);
         self.takeover |= phase != RtoPhase::Open;
@@ -151,8 +153,8 @@ impl RtoHost {
         }
     }
 
-    /// Records what a step wants to send. True unless congestion control is to be told of a timeout, and has
-    /// already been told of one since SND.UNA last advanced.
+    /// Records what a step wants to send. True unless congestion control is to be told of a
+    /// timeout, and has already been told of one since SND.UNA last advanced.
     pub(crate) fn take_step(&mut self, send: RtoSend, gate: RtoGate, cc: &RtoCc) -> bool {
         self.gate = gate;
         if send != RtoSend::Nothing {

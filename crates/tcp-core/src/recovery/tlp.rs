@@ -1,17 +1,17 @@
-//! Tail loss probes (RFC 8985, section 7): if the end of a flight may be lost, and no ACK can tell, one
-//! segment is sent after about two round trips. Its acknowledgment shows RACK what is missing, long before
-//! the retransmission timer would expire.
+//! Tail loss probes (RFC 8985, section 7): if the end of a flight may be lost, and no ACK can tell,
+//! one segment is sent after about two round trips. Its acknowledgment shows RACK what is missing,
+//! long before the retransmission timer would expire.
 //!
-//! The probe is new data if there is any, regardless of the congestion window, and otherwise the highest
-//! outstanding segment again. In the second case it may have repaired a loss that nobody noticed: the episode
-//! ([`Probe`]) stays open until an ACK tells (section 7.4).
+//! The probe is new data if there is any, regardless of the congestion window, and otherwise the
+//! highest outstanding segment again. In the second case it may have repaired a loss that nobody
+//! noticed: the episode ([`Probe`]) stays open until an ACK tells (section 7.4).
 
 use crate::scoreboard::AckCx;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 
-/// TLP.max_ack_delay: how long a peer may hold the ACK of a single segment. A smaller floor of the RTO
-/// implies that this host's peers hold none for that long (Linux, `tcp_schedule_loss_probe`).
+/// TLP.max_ack_delay: how long a peer may hold the ACK of a single segment. A smaller floor of the
+/// RTO implies that this host's peers hold none for that long (Linux, `tcp_schedule_loss_probe`).
 pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// The probe timeout before an RTT sample.
 const INITIAL_PTO: Duration = Duration::from_secs(1);
@@ -48,8 +48,8 @@ pub(crate) struct Tlp {
     unsampled: bool,
 }
 
-/// TLP_calc_PTO, without the host's margin and the bound set by the retransmission timer. `ack_delay`: how
-/// long the peer may hold the ACK.
+/// TLP_calc_PTO, without the host's margin and the bound set by the retransmission timer.
+/// `ack_delay`: how long the peer may hold the ACK.
 pub(crate) fn probe_timeout(srtt: Option<Duration>, ack_delay: Duration) -> Duration {
     srtt.map_or(INITIAL_PTO, |srtt| srtt.saturating_mul(2).saturating_add(ack_delay))
 }
@@ -98,13 +98,14 @@ impl Tlp {
         self.unsampled = false;
     }
 
-    /// TLP_process_ack (section 7.4): how an ACK, with SND.UNA now at `una`, affects an open probe. True if
-    /// the probe repaired a loss: its copy was the only one to arrive.
+    /// TLP_process_ack (section 7.4): how an ACK, with SND.UNA now at `una`, affects an open probe.
+    /// True if the probe repaired a loss: its copy was the only one to arrive.
     pub(crate) fn on_ack(&mut self, ack: &AckCx, una: SeqNum) -> bool {
         let Some(probe) = self.open.filter(|probe| una.ge(probe.end)) else { return false };
         let reported = ack.facts.dsack.is_some_and(|(_, end)| end == probe.end);
         let repaired = !probe.new && !reported && una.gt(probe.end);
-        // Without SACK option a duplicate ACK of the end says the same as a DSACK: both copies arrived.
+        // Without SACK option a duplicate ACK of the end says the same as a DSACK: both copies
+        // arrived.
         if probe.new || reported || repaired || (ack.facts.duplicate && !ack.facts.sack_option) {
             self.open = None;
         }

@@ -1,13 +1,13 @@
 //! Undoing an unnecessary reduction.
 //!
-//! Two kinds of evidence. The Eifel test (RFC 3522, section 3.2): an ACK that advances SND.UNA echoes a
-//! timestamp older than the first retransmission of the episode, so the original was only late. And DSACK
-//! (RFC 2883, RFC 3708): every retransmission of the episode is reported as a duplicate, even after the
-//! episode's end.
+//! Two kinds of evidence. The Eifel test (RFC 3522, section 3.2): an ACK that advances SND.UNA
+//! echoes a timestamp older than the first retransmission of the episode, so the original was only
+//! late. And DSACK (RFC 2883, RFC 3708): every retransmission of the episode is reported as a
+//! duplicate, even after the episode's end.
 //!
-//! Then the congestion control returns to its checkpoint, what was marked lost counts as in the network
-//! again, and RACK is told that the path reorders. In an episode started by a timeout the RTO response
-//! decides; it gets the same evidence in [`AckCx::facts`].
+//! Then the congestion control returns to its checkpoint, what was marked lost counts as in the
+//! network again, and RACK is told that the path reorders. In an episode started by a timeout the
+//! RTO response decides; it gets the same evidence in [`AckCx::facts`].
 
 use super::LossRecovery;
 use crate::policy::cc::Phase;
@@ -67,8 +67,8 @@ pub(crate) enum UndoTest {
 }
 
 impl LossRecovery {
-    /// An episode starts at `una`, with `again` bytes of earlier retransmissions in the network; a timeout in
-    /// the middle of one takes it over. Called before [`begin`](Self::begin).
+    /// An episode starts at `una`, with `again` bytes of earlier retransmissions in the network; a
+    /// timeout in the middle of one takes it over. Called before [`begin`](Self::begin).
     pub(crate) fn arm_undo(&mut self, una: SeqNum, again: u32, timeout: bool) {
         let inherits = timeout && self.in_episode();
         match &mut self.undo {
@@ -77,20 +77,21 @@ impl LossRecovery {
         }
     }
 
-    /// The peer received `[start, end)` more than once. True if all retransmissions of the episode have now
-    /// been reported.
+    /// The peer received `[start, end)` more than once. True if all retransmissions of the episode
+    /// have now been reported.
     pub(crate) fn on_dsack(&mut self, start: SeqNum, end: SeqNum) -> bool {
         let Some(mark) = &mut self.undo else { return false };
         mark.on_dsack(start, end);
         mark.all_reported()
     }
 
-    /// The ACK's evidence, with SND.UNA now at `una`, that fast recovery was unnecessary. Called before loss
-    /// detection.
+    /// The ACK's evidence, with SND.UNA now at `una`, that fast recovery was unnecessary. Called
+    /// before loss detection.
     pub(crate) fn undo_evidence(&self, ack: &AckCx, una: SeqNum) -> Option<UndoEvidence> {
         let mark = self.undo.as_ref().filter(|mark| !mark.timeout && self.phase != Phase::Loss)?;
-        // Only if SND.UNA advances is TSecr that of the segment that caused it (RFC 7323, section 4.3). An
-        // ACK that reports a duplicate may be for the second copy (RFC 3522, section 3.2, step 6).
+        // Only if SND.UNA advances is TSecr that of the segment that caused it (RFC 7323, section
+        // 4.3). An ACK that reports a duplicate may be for the second copy (RFC 3522, section 3.2,
+        // step 6).
         let overtaken = ack.acked() > 0
             && ack.facts.dsack.is_none()
             && self.phase == Phase::Recovery
@@ -119,8 +120,8 @@ impl LossRecovery {
         !known
     }
 
-    /// The current episode (or the last one) was unnecessary: nothing counts as lost. Returns the phase that
-    /// ends, and the one that follows.
+    /// The current episode (or the last one) was unnecessary: nothing counts as lost. Returns the
+    /// phase that ends, and the one that follows.
     pub(crate) fn take_back(&mut self, board: &mut Scoreboard, una: SeqNum) -> Option<(Phase, Phase)> {
         self.undo = None;
         if !self.in_episode() {

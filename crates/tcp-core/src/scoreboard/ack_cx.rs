@@ -1,8 +1,9 @@
 //! The facts of one ACK.
 //!
-//! The segment gives some of them, its records the others: [`acknowledge`](super::Scoreboard::acknowledge) and
-//! [`sack`](super::Scoreboard::sack) add each record that the ACK newly covers. After that pass nothing changes them.
-//! Delivery rate, RACK, the path's MTU, undo, probes and loss detection read them; the response to a timeout sees
+//! The segment gives some of them, its records the others:
+//! [`acknowledge`](super::Scoreboard::acknowledge) and [`sack`](super::Scoreboard::sack) add each
+//! record that the ACK newly covers. After that pass nothing changes them. Delivery rate, RACK, the
+//! path's MTU, undo, probes and loss detection read them; the response to a timeout sees
 //! [`AckCx::facts`], congestion control a [sample](AckCx::sample) made of them.
 
 use super::claim::Claim;
@@ -29,7 +30,8 @@ pub(crate) struct AckCx {
     pub(crate) min_rtt: Option<Duration>,
     /// When the segment left whose timestamp it echoes, in milliseconds.
     pub(crate) echoed: Option<u64>,
-    /// RTT of the oldest covered segment never retransmitted, or of the one whose timestamp it echoes.
+    /// RTT of the oldest covered segment never retransmitted, or of the one whose timestamp it
+    /// echoes.
     pub(crate) rtt_oldest: Option<Duration>,
     /// RTT of the newest covered segment never retransmitted.
     pub(crate) rtt_newest: Option<Duration>,
@@ -39,7 +41,8 @@ pub(crate) struct AckCx {
     pub(crate) segments: u32,
     /// Departure of the newest of them that was never retransmitted.
     pub(crate) newest_departure: Option<Instant>,
-    /// SND.UNA advanced over what left more than once. Without SACK, what lies behind that may have arrived long before.
+    /// SND.UNA advanced over what left more than once. Without SACK, what lies behind that may have
+    /// arrived long before.
     pub(crate) repairs: bool,
     /// The newest transmission that it covers, for the delivery rate.
     pub(crate) newest: Option<Transmission>,
@@ -108,7 +111,8 @@ impl AckCx {
         self.facts.acked
     }
 
-    /// What congestion control sees of it: `newly_lost` bytes were found lost by it, and `rate` is its delivery rate.
+    /// What congestion control sees of it: `newly_lost` bytes were found lost by it, and `rate` is
+    /// its delivery rate.
     pub(crate) fn sample(&self, newly_lost: u32, rate: Option<RateSample>) -> AckSample {
         let mut sample = AckSample::new(self.acked(), self.segments);
         sample.newly_sacked = self.facts.newly_sacked;
@@ -128,9 +132,9 @@ impl AckCx {
     pub(super) fn add(&mut self, record: &Record) {
         let (sent_at, retransmission) = (record.stamp.sent_at, record.ever_retransmitted());
         if record.ever_sacked() {
-            // Reported once, and counted then; the tag was cleared since. When the original arrived is not known, so that
-            // only a copy that left later can say anything, and that only to RACK, which asks whether the ACK is the
-            // copy's.
+            // Reported once, and counted then; the tag was cleared since. When the original arrived
+            // is not known, so that only a copy that left later can say anything, and that only to
+            // RACK, which asks whether the ACK is the copy's.
             if record.left_again() {
                 self.segments += record.segments();
                 self.add_to_rack(sent_at, record.end, true);
@@ -168,8 +172,8 @@ impl AckCx {
         let rack = &mut self.rack;
         rack.highest = Some(rack.highest.map_or(end, |highest| highest.max(end)));
         if retransmitted {
-            // Step 2: an ACK that echoes an older timestamp, or comes sooner than any before, is that of an
-            // earlier copy.
+            // Step 2: an ACK that echoes an older timestamp, or comes sooner than any before, is
+            // that of an earlier copy.
             let early = self.min_rtt.is_some_and(|min| self.now.since(sent_at) < min);
             if early || self.echoed.is_some_and(|echoed| echoed < sent_at.as_millis()) {
                 return;

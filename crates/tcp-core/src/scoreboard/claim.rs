@@ -15,8 +15,8 @@ pub(crate) struct Claim {
     pub(crate) quoted: SeqNum,
     /// When that left last.
     pub(crate) sent_at: Instant,
-    /// When the claim is believed although nothing else shows a loss; [`Instant::FAR_FUTURE`]: not before something
-    /// does.
+    /// When the claim is believed although nothing else shows a loss; [`Instant::FAR_FUTURE`]: not
+    /// before something does.
     pub(crate) believe_at: Instant,
     /// No packet has arrived that is larger than what the path is said to carry.
     pub(crate) initial: bool,

@@ -13,7 +13,8 @@ pub(super) struct Departure {
 }
 
 impl Scoreboard {
-    /// Index of the record that left first of those in the network. Drops departures that are not there any more.
+    /// Index of the record that left first of those in the network. Drops departures that are not
+    /// there any more.
     pub(super) fn oldest_in_network(&mut self) -> Option<usize> {
         while let Some(&departure) = self.order.as_ref()?.front() {
             let mut i = self.index_of(departure.start);

@@ -28,7 +28,8 @@ pub(crate) enum LostRange {
 }
 
 impl Scoreboard {
-    /// RFC 6675, Update and IsLost: marks what the SACK blocks prove lost, and returns the bytes newly marked.
+    /// RFC 6675, Update and IsLost: marks what the SACK blocks prove lost, and returns the bytes
+    /// newly marked.
     pub(crate) fn mark_lost_by_sack(&mut self, dup_thresh: u32, smss: u32) -> u32 {
         let Some(edge) = self.sacked.loss_edge(dup_thresh, smss) else { return 0 };
         if edge.le(self.lost_edge) {
@@ -49,7 +50,8 @@ impl Scoreboard {
         newly
     }
 
-    /// Marks the segment at the head lost, whatever its size up to `smss`. Returns the bytes newly marked.
+    /// Marks the segment at the head lost, whatever its size up to `smss`. Returns the bytes newly
+    /// marked.
     pub(crate) fn mark_head_lost(&mut self, smss: u32) -> u32 {
         self.split_after(0, smss);
         let Some(record) = self.records.front_mut() else { return 0 };
@@ -58,8 +60,8 @@ impl Scoreboard {
         Self::mark_lost(&mut self.tally, record)
     }
 
-    /// RFC 8985, section 6.2, step 5: marks lost what is in the network, left before `latest` (departure and end
-    /// of what arrived), and for longer than `window`.
+    /// RFC 8985, section 6.2, step 5: marks lost what is in the network, left before `latest`
+    /// (departure and end of what arrived), and for longer than `window`.
     pub(crate) fn mark_overdue(
         &mut self,
         latest: (Instant, SeqNum),
@@ -91,7 +93,8 @@ impl Scoreboard {
         found
     }
 
-    /// Marks lost what left in segments larger than `smss`: the path does not carry it (RFC 1191, section 5).
+    /// Marks lost what left in segments larger than `smss`: the path does not carry it (RFC 1191,
+    /// section 5).
     pub(crate) fn mark_larger_than(&mut self, smss: u32) {
         let Some(una) = self.records.front().map(|record| record.start) else { return };
         for record in &mut self.records {
@@ -122,8 +125,9 @@ impl Scoreboard {
         self.reorder();
     }
 
-    /// Every tag but those of Karn's algorithm is set anew: what is SACKed stays so if `keep_sacked`, what is
-    /// lost becomes so by `lost`, and no copy is held to be in the network any more.
+    /// Every tag but those of Karn's algorithm is set anew: what is SACKed stays so if
+    /// `keep_sacked`, what is lost becomes so by `lost`, and no copy is held to be in the network
+    /// any more.
     pub(crate) fn retag(&mut self, keep_sacked: bool, lost: LostRange) {
         let Some(una) = self.records.front().map(|record| record.start) else { return };
         for record in &mut self.records {

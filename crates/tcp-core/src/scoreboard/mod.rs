@@ -18,16 +18,17 @@
 //! | `next.rs` | what goes out again |
 //! | `ack_cx.rs`, `claim.rs` | the facts of one ACK |
 //!
-//! Records are contiguous and in order of sequence; one stands for one departure, which may be a super-packet.
-//! They are split where an ACK, a loss or a retransmission ends inside of one, at multiples of the segment size
-//! only, so that a peer cannot break them into crumbs. A record is never dropped before it is acknowledged;
-//! tags may be cleared (RFC 2018, section 8).
+//! Records are contiguous and in order of sequence; one stands for one departure, which may be a
+//! super-packet. They are split where an ACK, a loss or a retransmission ends inside of one, at
+//! multiples of the segment size only, so that a peer cannot break them into crumbs. A record is
+//! never dropped before it is acknowledged; tags may be cleared (RFC 2018, section 8).
 //!
-//! Cost: a departure appends, a cumulative ACK removes at the front, a SACK block walks what it newly covers,
-//! loss marking and retransmission walk with cursors that move forward. RACK asks for the oldest departure that is
-//! still in the network: a queue of departures in order of time gives it, from whose front go those that are
-//! acknowledged, SACKed, lost, or repeated since. Nothing walks the whole window but an
-//! expired timer, a swap of the segment size, and the undoing of a reduction.
+//! Cost: a departure appends, a cumulative ACK removes at the front, a SACK block walks what it
+//! newly covers, loss marking and retransmission walk with cursors that move forward. RACK asks for
+//! the oldest departure that is still in the network: a queue of departures in order of time gives
+//! it, from whose front go those that are acknowledged, SACKed, lost, or repeated since. Nothing
+//! walks the whole window but an expired timer, a swap of the segment size, and the undoing of a
+//! reduction.
 //!
 //! [`AckCx`] gathers what an ACK covers, record by record, for everybody who asks.
 
@@ -107,8 +108,9 @@ impl Scoreboard {
         self.tally.sacked_segments
     }
 
-    /// Bytes believed to be in the network (RFC 6675, section 4, SetPipe): for each octet that is not SACKed,
-    /// one if it is not lost, and one if it was sent again. Without SACK, duplicate ACKs take bytes off.
+    /// Bytes believed to be in the network (RFC 6675, section 4, SetPipe): for each octet that is
+    /// not SACKed, one if it is not lost, and one if it was sent again. Without SACK, duplicate
+    /// ACKs take bytes off.
     pub(crate) const fn pipe(&self) -> u32 {
         let Tally { outstanding, again, reserved, .. } = self.tally;
         outstanding.saturating_add(again).saturating_add(reserved).saturating_sub(self.gone())
@@ -147,7 +149,8 @@ impl Scoreboard {
         count.min(most)
     }
 
-    /// Payload bytes and last departure of the packet that began at `seq`; `None` if none did, or if it is SACKed.
+    /// Payload bytes and last departure of the packet that began at `seq`; `None` if none did, or
+    /// if it is SACKed.
     pub(crate) fn packet_at(&self, seq: SeqNum) -> Option<(u32, Instant)> {
         let record = self.records.get(self.index_of(seq))?;
         if seq.lt(record.start) || record.is(tag::SACKED) {
@@ -262,8 +265,9 @@ impl Scoreboard {
         }
     }
 
-    /// Makes one record of those in `[start, end)`, which left as one packet, so that its segments begin at
-    /// multiples of their size from its start. What was SACKed stays apart from what never was.
+    /// Makes one record of those in `[start, end)`, which left as one packet, so that its segments
+    /// begin at multiples of their size from its start. What was SACKed stays apart from what never
+    /// was.
     fn join(&mut self, start: SeqNum, end: SeqNum) {
         let (first, last) = (self.index_of(start), self.index_of(end - 1));
         if last <= first {

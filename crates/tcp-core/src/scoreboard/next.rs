@@ -5,7 +5,8 @@ use super::record::{Record, tag};
 use crate::seq::SeqNum;
 
 impl Scoreboard {
-    /// RFC 6675, NextSeg, rule 1: the first lost data that was not sent again, at most `max` bytes of it.
+    /// RFC 6675, NextSeg, rule 1: the first lost data that was not sent again, at most `max` bytes
+    /// of it.
     pub(crate) fn next_lost(&mut self, max: u32) -> Option<(SeqNum, SeqNum)> {
         let mut i = self.index_of(self.next_lost);
         while let Some(record) = self.records.get(i) {
@@ -19,8 +20,8 @@ impl Scoreboard {
         None
     }
 
-    /// RFC 6675, NextSeg, rule 3: the first data at or after `from` that is not SACKed and was not sent again,
-    /// below what SACK reported, at most `max` bytes of it.
+    /// RFC 6675, NextSeg, rule 3: the first data at or after `from` that is not SACKed and was not
+    /// sent again, below what SACK reported, at most `max` bytes of it.
     pub(crate) fn next_hole(&self, from: SeqNum, max: u32) -> Option<(SeqNum, SeqNum)> {
         let highest = self.sacked.highest()?;
         let mut at = from;
@@ -56,8 +57,8 @@ impl Scoreboard {
         end
     }
 
-    /// The outstanding segment that contains `seq`, at most `max` bytes of it from there on; with those behind it that fit as
-    /// a whole, and of which SACK says the same.
+    /// The outstanding segment that contains `seq`, at most `max` bytes of it from there on; with
+    /// those behind it that fit as a whole, and of which SACK says the same.
     pub(crate) fn segment_at(&self, seq: SeqNum, max: u32) -> Option<(SeqNum, SeqNum)> {
         let mut records = self.records.iter().skip(self.index_of(seq));
         let first = records.next().filter(|record| record.start.le(seq))?;

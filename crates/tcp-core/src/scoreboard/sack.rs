@@ -5,14 +5,14 @@ use super::{AckCx, Scoreboard};
 use crate::seq::SeqNum;
 
 impl Scoreboard {
-    /// The head is SACKed: a peer that holds it would acknowledge it, so it has dropped it again, or lies
-    /// (RFC 2018, section 8).
+    /// The head is SACKed: a peer that holds it would acknowledge it, so it has dropped it again,
+    /// or lies (RFC 2018, section 8).
     pub(crate) fn head_is_sacked(&self) -> bool {
         self.records.front().is_some_and(|record| record.is(tag::SACKED))
     }
 
-    /// A SACK block reports `[start, end)`, which lies within what is outstanding. Returns the bytes newly
-    /// SACKed; they also go into `ack`.
+    /// A SACK block reports `[start, end)`, which lies within what is outstanding. Returns the
+    /// bytes newly SACKed; they also go into `ack`.
     pub(crate) fn sack(&mut self, start: SeqNum, end: SeqNum, ack: &mut AckCx) -> u32 {
         let mut newly = 0;
         let mut at = start;
@@ -26,7 +26,8 @@ impl Scoreboard {
         newly
     }
 
-    /// Tags the whole segments within `[from, to)`, which are not tagged so far; gives what they cover.
+    /// Tags the whole segments within `[from, to)`, which are not tagged so far; gives what they
+    /// cover.
     fn tag_sacked(&mut self, from: SeqNum, to: SeqNum, ack: &mut AckCx) -> Option<(SeqNum, SeqNum)> {
         let mut i = self.index_of(from);
         let record = self.records.get(i)?;

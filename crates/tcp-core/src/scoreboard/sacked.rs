@@ -1,8 +1,8 @@
 //! Which sequence ranges SACK blocks reported: disjoint, ordered, merged where they touch.
 //!
-//! The scoreboard asks it two things on an ACK: which part of a block is new, so that only that part is walked,
-//! and above which sequence number enough is SACKed for the rest to be lost. Both cost the logarithm of the
-//! number of ranges.
+//! The scoreboard asks it two things on an ACK: which part of a block is new, so that only that
+//! part is walked, and above which sequence number enough is SACKed for the rest to be lost. Both
+//! cost the logarithm of the number of ranges.
 
 use crate::seq::SeqNum;
 use alloc::collections::VecDeque;
@@ -75,8 +75,8 @@ impl SackedRanges {
         self.ranges.back().copied()
     }
 
-    /// RFC 6675, IsLost: everything not SACKed below the result has `dup_thresh` ranges, or more than
-    /// `(dup_thresh - 1) * smss` bytes, SACKed above it.
+    /// RFC 6675, IsLost: everything not SACKed below the result has `dup_thresh` ranges, or more
+    /// than `(dup_thresh - 1) * smss` bytes, SACKed above it.
     pub(crate) fn loss_edge(&self, dup_thresh: u32, smss: u32) -> Option<SeqNum> {
         let enough = (dup_thresh - 1).saturating_mul(smss);
         let mut bytes = 0_u32;

@@ -1,4 +1,5 @@
-//! ACKs that the peer's delayed-ACK timer released. Their round-trip times contain that timer, and do not set the pace.
+//! ACKs that the peer's delayed-ACK timer released. Their round-trip times contain that timer, and
+//! do not set the pace.
 //!
 //! ```text
 //!   ▼ segment                  ▼ segment, ▼ segment
@@ -6,14 +7,15 @@
 //!   ├────── round trip ─────┼──── timer, 40 ms or more ────┤     one where two are usual, and late
 //! ```
 //!
-//! Such an ACK covers fewer segments than the peer's ACKs usually do, nothing else explains that it came at once, and
-//! it is late. A path that has become longer looks the same for a while: after [`MOST_IN_A_ROW`] the sample counts, and
-//! the estimate of what is usual begins anew.
+//! Such an ACK covers fewer segments than the peer's ACKs usually do, nothing else explains that it
+//! came at once, and it is late. A path that has become longer looks the same for a while: after
+//! [`MOST_IN_A_ROW`] the sample counts, and the estimate of what is usual begins anew.
 
 use crate::scoreboard::AckCx;
 use crate::time::Duration;
 
-/// A sample is late if it is longer than the smoothed one by this, or by four mean deviations if that is more.
+/// A sample is late if it is longer than the smoothed one by this, or by four mean deviations if
+/// that is more.
 const LEAST_DELAY: Duration = Duration::from_millis(5);
 /// So many late ACKs in a row may be the timer's.
 const MOST_IN_A_ROW: u8 = 8;
@@ -32,8 +34,8 @@ pub(super) struct AckDelay {
 }
 
 impl AckDelay {
-    /// True if the peer's timer released `ack`, whose newest segment gives the sample `rtt`. `pace` is the smoothed one;
-    /// `fin`: the ACK covers a FIN, which a peer acknowledges at once.
+    /// True if the peer's timer released `ack`, whose newest segment gives the sample `rtt`. `pace`
+    /// is the smoothed one; `fin`: the ACK covers a FIN, which a peer acknowledges at once.
     pub(super) fn is_timer(&mut self, ack: &AckCx, rtt: Duration, pace: Option<Duration>, fin: bool) -> bool {
         // RFC 8257, section 3.2: a receiver acknowledges at once when the mark changes.
         let marked = core::mem::replace(&mut self.ece, ack.facts.ece) != ack.facts.ece;

@@ -1,22 +1,25 @@
 //! How much the application may write: send buffers that follow the congestion window.
 //!
-//! A sender needs a window's worth of data in the network, and another one to send when ACKs open the window: more only
-//! waits in memory. So the bytes written and not yet acknowledged may be
+//! A sender needs a window's worth of data in the network, and another one to send when ACKs open
+//! the window: more only waits in memory. So the bytes written and not yet acknowledged may be
 //!
 //! ```text
 //!   min(send_buffer, max(min_send_buffer, 2 cwnd + gone))
 //! ```
 //!
-//! as in Linux (`tcp_sndbuf_expand`). `gone` is what is unacknowledged but no longer in the network, because it is lost or
-//! was SACKed: the congestion window has no place for it either, and without this term a sender in recovery would have to
-//! wait for the application. Unlike Linux's, the allowance falls with the window; what was written stays.
+//! as in Linux (`tcp_sndbuf_expand`). `gone` is what is unacknowledged but no longer in the
+//! network, because it is lost or was SACKed: the congestion window has no place for it either, and
+//! without this term a sender in recovery would have to wait for the application. Unlike Linux's,
+//! the allowance falls with the window; what was written stays.
 //!
-//! A writer that has to wait because of the window has more to send, so the end of what it wrote is not the end of its data:
-//! a small segment is not sent for it while ACKs are to come ([`Stream::more_follows`]).
+//! A writer that has to wait because of the window has more to send, so the end of what it wrote is
+//! not the end of its data: a small segment is not sent for it while ACKs are to come
+//! ([`Stream::more_follows`]).
 //!
-//! [`notsent_lowat`](ConnConfig::notsent_lowat) limits the unsent part of it. As in Linux, a writer that had to wait is told
-//! when a third of the allowance is free and less than half of `notsent_lowat` is unsent, so that not every ACK wakes it; and
-//! earlier if what is unsent is about to run out.
+//! [`notsent_lowat`](ConnConfig::notsent_lowat) limits the unsent part of it. As in Linux, a writer
+//! that had to wait is told when a third of the allowance is free and less than half of
+//! `notsent_lowat` is unsent, so that not every ACK wakes it; and earlier if what is unsent is
+//! about to run out.
 
 use super::Sender;
 use super::flight::Flight;
@@ -54,7 +57,8 @@ impl Sender {
         self.stream.wanted.is_some()
     }
 
-    /// True if a writer waited, and need not any more. For lack of memory the buffer takes at most `most` bytes.
+    /// True if a writer waited, and need not any more. For lack of memory the buffer takes at most
+    /// `most` bytes.
     pub(crate) fn take_offer(&mut self, config: &ConnConfig, most: u32) -> bool {
         let offered = self.stream.wanted.is_some_and(|wanted| self.has_space(config, wanted, most));
         if offered {
@@ -70,7 +74,8 @@ impl Sender {
         if wanted == Wanted::USUAL {
             let (unsent, free) = (snd.unsent(), snd.buffer.space(allowance as usize));
             let third = (allowance / 3).max(1) as usize;
-            // In recovery the window has fallen below what is outstanding, so a third may be free too late.
+            // In recovery the window has fallen below what is outstanding, so a third may be free
+            // too late.
             let runs_out = allowance < config.send_buffer && unsent < allowance / 8;
             let enough = if runs_out { third.min(allowance as usize / 16) } else { third };
             return unsent <= (lowat - 1) / 2 && free >= enough.max(1);
@@ -120,7 +125,8 @@ impl Stream {
             window = window.max(u64::from(max_outstanding) * u64::from(self.smss));
         }
         let window = window.min(config.cwnd_cap.unwrap_or(u64::MAX));
-        // Not less what was sent again: what a writer is told must not depend on how far a burst has come.
+        // Not less what was sent again: what a writer is told must not depend on how far a burst
+        // has come.
         let gone = flight.map_or(0, |flight| flight.board.gone());
         u32::try_from(window.saturating_mul(2).saturating_add(gone.into())).unwrap_or(u32::MAX)
     }

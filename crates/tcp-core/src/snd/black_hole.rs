@@ -1,8 +1,8 @@
-//! Black holes: packets vanish because of their size, and no ICMP message says so (RFC 2923, section 2.1; RFC 4821,
-//! section 7.7; RFC 8899, section 4.3).
+//! Black holes: packets vanish because of their size, and no ICMP message says so (RFC 2923,
+//! section 2.1; RFC 4821, section 7.7; RFC 8899, section 4.3).
 //!
-//! Repeated timeouts alone show nothing, for an outage looks the same. So they only cut what the timer sends, and the
-//! segment size stays. What arrives then decides:
+//! Repeated timeouts alone show nothing, for an outage looks the same. So they only cut what the
+//! timer sends, and the segment size stays. What arrives then decides:
 //!
 //! ```text
 //!   3rd silent expiry: head cut to base_mss ──► nothing arrives: cut it in half at each expiry, down to mtu_probe_floor
@@ -11,11 +11,13 @@
 //!                                                               └─ a timeout: the segment size falls
 //! ```
 //!
-//! An expiry is silent if nothing answers what it sent. A peer that has taken back its window drops the head as one that
-//! it cannot take, and says so with an ACK (RFC 9293, section 3.10.7.4): then packets arrive, whatever their size.
+//! An expiry is silent if nothing answers what it sent. A peer that has taken back its window drops
+//! the head as one that it cannot take, and says so with an ACK (RFC 9293, section 3.10.7.4): then
+//! packets arrive, whatever their size.
 //!
-//! A connection thus pays for a black hole with one timeout more, and an outage never costs it its segment size.
-//! The size falls to the base first, and only if that is not enough to what has arrived.
+//! A connection thus pays for a black hole with one timeout more, and an outage never costs it its
+//! segment size. The size falls to the base first, and only if that is not enough to what has
+//! arrived.
 
 use super::AckSegment;
 use super::flight::Flight;
@@ -25,8 +27,8 @@ use crate::config::{ConnConfig, PathMtuProbing};
 use crate::scoreboard::AckCx;
 use alloc::boxed::Box;
 
-/// Silent expiries from which on smaller segments are tried: the threshold R1 of RFC 9293, section 3.8.3, which is
-/// at least 3 (Linux, `tcp_retries1`).
+/// Silent expiries from which on smaller segments are tried: the threshold R1 of RFC 9293, section
+/// 3.8.3, which is at least 3 (Linux, `tcp_retries1`).
 const R1: u32 = 3;
 
 /// The size that follows if packets of `head` bytes do not arrive and those of `known` bytes do.
@@ -36,7 +38,8 @@ pub(super) fn step_down(head: u32, known: u32, base: u32) -> u32 {
 
 impl Flight {
     /// The retransmission timer has fired, and so many times in a row that nothing
-    /// [answered](crate::recovery::rto_host::RtoHost::unanswered): what it sends may have to be smaller.
+    /// [answered](crate::recovery::rto_host::RtoHost::unanswered): what it sends may have to be
+    /// smaller.
     pub(super) fn suspect_black_hole(&mut self, snd: &mut Stream, config: &ConnConfig) {
         if config.path_mtu_probing == PathMtuProbing::Off || self.rto.unanswered < R1 {
             return;
@@ -53,8 +56,9 @@ impl Flight {
         snd.path_mtu.get_or_insert_with(|| Box::new(PathMtu::new(full))).cut = Some(next);
     }
 
-    /// An ACK that carries nothing and reports nothing answers what the timer sent: packets of that size arrive, and the
-    /// peer does not take them. One with SACK blocks may answer a smaller packet.
+    /// An ACK that carries nothing and reports nothing answers what the timer sent: packets of that
+    /// size arrive, and the peer does not take them. One with SACK blocks may answer a smaller
+    /// packet.
     pub(super) fn note_answer(&mut self, snd: &Stream, seg: &AckSegment, ack: &AckCx) {
         let pure = seg.payload_len == 0 && !seg.fin && seg.sack.is_empty();
         if pure && seg.ack == snd.una && ack.acked() == 0 {

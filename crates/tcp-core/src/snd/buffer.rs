@@ -7,8 +7,9 @@
 //!   ──────────┴─────────────────────┴─────────────────┴─────┴──────
 //! ```
 //!
-//! The bytes are in a ring, into which they are copied, until the application hands over a chunk that is large enough to be
-//! shared instead. From then on they are in [`Chunks`], until everything is acknowledged.
+//! The bytes are in a ring, into which they are copied, until the application hands over a chunk
+//! that is large enough to be shared instead. From then on they are in [`Chunks`], until everything
+//! is acknowledged.
 
 use super::chunks::{Chunks, MIN_CHUNK};
 use crate::pattern::Pattern;
@@ -100,8 +101,8 @@ impl SendBuffer {
         }
     }
 
-    /// Takes as much of `chunk` as fits off its front, if the buffer holds no more than `limit` bytes; without a copy if the chunk
-    /// is large. Returns the number of bytes.
+    /// Takes as much of `chunk` as fits off its front, if the buffer holds no more than `limit`
+    /// bytes; without a copy if the chunk is large. Returns the number of bytes.
     pub(crate) fn write_chunk(&mut self, chunk: &mut Bytes, limit: usize) -> usize {
         let n = chunk.len().min(self.space(limit));
         if n == 0 {
@@ -146,7 +147,8 @@ impl SendBuffer {
         if self.fin { 0 } else { limit.saturating_sub(self.len()) }
     }
 
-    /// Stream bytes `seq .. seq + len`, as far as they are in the buffer and, if it holds chunks, [gathered](Self::gather).
+    /// Stream bytes `seq .. seq + len`, as far as they are in the buffer and, if it holds chunks,
+    /// [gathered](Self::gather).
     pub(crate) fn payload(&self, seq: SeqNum, len: u32) -> [&[u8]; 2] {
         match &self.store {
             Store::Ring(ring) => ring.slices(seq.distance_from(self.start) as usize, len as usize),

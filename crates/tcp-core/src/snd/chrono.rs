@@ -1,11 +1,12 @@
-//! How long the sender had something to deliver, and how much of that the peer's window, the send buffer or the egress scheduler held
-//! it up (Linux, `tcp_chrono_start` and `tcp_chrono_stop`, which do not see what happens below the sender).
+//! How long the sender had something to deliver, and how much of that the peer's window, the send
+//! buffer or the egress scheduler held it up (Linux, `tcp_chrono_start` and `tcp_chrono_stop`,
+//! which do not see what happens below the sender).
 //!
-//! What waits in the scheduler counts against the peer's window, so that a window may be full of data that has not left the host:
-//! then the scheduler is what limits it.
+//! What waits in the scheduler counts against the peer's window, so that a window may be full of
+//! data that has not left the host: then the scheduler is what limits it.
 //!
-//! The clock turns when the cause changes, at the end of a burst of packets. Nothing is measured per segment, and no memory is
-//! needed while nothing is outstanding.
+//! The clock turns when the cause changes, at the end of a burst of packets. Nothing is measured
+//! per segment, and no memory is needed while nothing is outstanding.
 
 use crate::time::{Duration, Instant};
 
@@ -18,7 +19,8 @@ pub(super) enum Spending {
     Busy,
     /// The peer's window has no room for a segment.
     ReceiveWindow,
-    /// All that the send buffer took has left and the congestion window has room, but the writer waits for space.
+    /// All that the send buffer took has left and the congestion window has room, but the writer
+    /// waits for space.
     SendBuffer,
     /// The egress scheduler has deferred the next data, or holds data in its queue.
     Scheduler,

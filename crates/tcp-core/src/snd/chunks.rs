@@ -1,4 +1,5 @@
-//! A send buffer of chunks: the application's memory, shared instead of copied, and blocks of the buffer's own between them.
+//! A send buffer of chunks: the application's memory, shared instead of copied, and blocks of the
+//! buffer's own between them.
 //!
 //! ```text
 //!            SND.UNA
@@ -7,24 +8,26 @@
 //!   └──────────┼───────────┴──────┴─────────────────────┴───────────┘
 //! ```
 //!
-//! A part stays whole until its last byte is acknowledged, because nobody can give back a part of its memory; so it is
-//! counted whole until then. A part that was shared grows if the application goes on with the same chunk, so that a chunk
-//! that is taken in several steps is one part.
+//! A part stays whole until its last byte is acknowledged, because nobody can give back a part of
+//! its memory; so it is counted whole until then. A part that was shared grows if the application
+//! goes on with the same chunk, so that a chunk that is taken in several steps is one part.
 //!
-//! A packet has two slices of payload at most. Of a range that lies in more parts, [`gather`](Chunks::gather) copies as
-//! little as makes it two. With chunks of [`MIN_CHUNK`] and more, and nothing between them, there is nothing to copy: no
-//! packet can contain one and more on both sides.
+//! A packet has two slices of payload at most. Of a range that lies in more parts,
+//! [`gather`](Chunks::gather) copies as little as makes it two. With chunks of [`MIN_CHUNK`] and
+//! more, and nothing between them, there is nothing to copy: no packet can contain one and more on
+//! both sides.
 
 use crate::seq::SeqNum;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bytes::{Buf, Bytes};
 
-/// The smallest chunk that is shared, in bytes: no packet holds more. Smaller ones are copied, which costs less than
-/// packets of many slices.
+/// The smallest chunk that is shared, in bytes: no packet holds more. Smaller ones are copied,
+/// which costs less than packets of many slices.
 pub(super) const MIN_CHUNK: usize = 1 << 16;
 
-/// What a block of the buffer's own holds at least and, if less than that is written at a time, at most, in bytes.
+/// What a block of the buffer's own holds at least and, if less than that is written at a time, at
+/// most, in bytes.
 const MIN_BLOCK: usize = 4 << 10;
 const MAX_BLOCK: usize = 1 << 16;
 
@@ -133,7 +136,8 @@ impl Chunks {
         self.push(Data::Shared(bytes), len, held as u32);
     }
 
-    /// Appends the first `n` bytes of `chunk` and drops them there; shares them if it is large enough.
+    /// Appends the first `n` bytes of `chunk` and drops them there; shares them if it is large
+    /// enough.
     pub(super) fn push_chunk(&mut self, chunk: &mut Bytes, n: usize) {
         let n = n.min(chunk.len());
         if n == 0 {
@@ -197,7 +201,8 @@ impl Chunks {
         }
     }
 
-    /// The last block, if it has spare memory, or a new one, with its length. `wanted`: bytes that will be written.
+    /// The last block, if it has spare memory, or a new one, with its length. `wanted`: bytes that
+    /// will be written.
     fn tail(&mut self, wanted: usize) -> Option<(&mut u32, &mut Vec<u8>)> {
         let has_spare = matches!(self.parts.back(),
             Some(Part { len, data: Data::Own(own), .. }) if own.capacity() > *len as usize);
@@ -280,8 +285,8 @@ impl Chunks {
         }
     }
 
-    /// True if the first part holds more than four times of what is not acknowledged of it; then [`shrink`](Self::shrink) frees
-    /// memory.
+    /// True if the first part holds more than four times of what is not acknowledged of it; then
+    /// [`shrink`](Self::shrink) frees memory.
     pub(super) fn has_spare(&self, una: SeqNum) -> bool {
         self.parts.front().is_some_and(|part| {
             let left = part.end().saturating_distance_from(una);

@@ -1,8 +1,8 @@
 //! Telling congestion control of events, and its decision.
 //!
-//! The decision is fetched in one place, after each event that congestion control was told of, and cached
-//! until the next one. Changing parameters on a running connection makes it stale; then it is fetched again
-//! before the next event.
+//! The decision is fetched in one place, after each event that congestion control was told of, and
+//! cached until the next one. Changing parameters on a running connection makes it stale; then it
+//! is fetched again before the next event.
 
 use super::flight::Flight;
 use super::pacer::Gap;

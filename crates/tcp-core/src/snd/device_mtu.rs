@@ -1,11 +1,14 @@
-//! The MTU of the device has changed, and with it the size of a full segment (RFC 9293, section 3.7.1: MMS_S).
+//! The MTU of the device has changed, and with it the size of a full segment (RFC 9293, section
+//! 3.7.1: MMS_S).
 //!
-//! A smaller size holds from the next packet on. What left before fitted the device, so it is not held to be lost. If
-//! some of it is lost, it is repaired in segments of the new size, and the loss counts as any other.
+//! A smaller size holds from the next packet on. What left before fitted the device, so it is not
+//! held to be lost. If some of it is lost, it is repaired in segments of the new size, and the loss
+//! counts as any other.
 //!
-//! A larger size says that the device and the peer take such segments, but not that the path between them does. One
-//! [probe](super::mtu_search) finds out. Without SACK the next ACK raises the segment size, with the old one to fall back
-//! to. A connection that has been idle takes the larger size as a new one would.
+//! A larger size says that the device and the peer take such segments, but not that the path
+//! between them does. One [probe](super::mtu_search) finds out. Without SACK the next ACK raises
+//! the segment size, with the old one to fall back to. A connection that has been idle takes the
+//! larger size as a new one would.
 
 use super::Sender;
 use super::path_mtu::{MtuSearch, PathMtu};
@@ -55,7 +58,8 @@ impl Sender {
         let path = snd.path_mtu.get_or_insert_with(|| Box::new(PathMtu::new(full)));
         path.extend(full);
         if smss < before {
-            // The path carries less than the device did, and the larger size is tried when that was due anyway.
+            // The path carries less than the device did, and the larger size is tried when that was
+            // due anyway.
             if let Some(search) = &mut path.search {
                 search.extend(before, full);
             }

@@ -18,7 +18,8 @@ impl Stream {
         }
     }
 
-    /// The window was reduced, for whatever reason: RFC 3168, section 6.1.2, requires CWR for each reduction.
+    /// The window was reduced, for whatever reason: RFC 3168, section 6.1.2, requires CWR for each
+    /// reduction.
     pub(super) fn on_reduction(&mut self) {
         if let Some(ecn) = self.ecn.as_deref_mut() {
             ecn.on_reduction(self.nxt);
@@ -45,8 +46,8 @@ impl Flight {
         snd.on_ecn_reduction(ctx);
     }
 
-    /// The window has already been reduced since the lost data was sent, and congestion control leaves that
-    /// account to the core.
+    /// The window has already been reduced since the lost data was sent, and congestion control
+    /// leaves that account to the core.
     pub(super) fn is_reduced_for_ecn(&self, snd: &Stream) -> bool {
         let reduced = snd.ecn.as_deref().is_some_and(|ecn| snd.una.lt(ecn.until));
         reduced && self.decision.ecn == EcnUse::PerWindow

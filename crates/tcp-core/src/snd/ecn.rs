@@ -6,8 +6,8 @@
 //!   ECE for data before `until` is not heard; that on the first ACK beyond it answers the segment with CWR
 //! ```
 //!
-//! Loss and timeouts reduce the window too: they also start such a window, and a loss within one started by
-//! ECE causes no further reduction. Congestion control that handles every ACK
+//! Loss and timeouts reduce the window too: they also start such a window, and a loss within one
+//! started by ECE causes no further reduction. Congestion control that handles every ACK
 //! ([`EcnUse::PerAck`](crate::policy::cc::EcnUse::PerAck)) keeps that account itself.
 
 use crate::config::Ecn;

@@ -1,5 +1,5 @@
-//! Recovery episodes: start, progress, end and undo, with their effect on the flight and on congestion
-//! control. Episodes started by a timeout are in `rto_response.rs`.
+//! Recovery episodes: start, progress, end and undo, with their effect on the flight and on
+//! congestion control. Episodes started by a timeout are in `rto_response.rs`.
 
 use super::flight::Flight;
 use super::stream::Stream;
@@ -60,8 +60,8 @@ impl Flight {
         }
     }
 
-    /// Ends the episode whose recovery point is acknowledged. If loss beyond it is known, the next one starts
-    /// at once.
+    /// Ends the episode whose recovery point is acknowledged. If loss beyond it is known, the next
+    /// one starts at once.
     pub(super) fn end_episode(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
         let from = self.recovery.phase;
         if !self.recovery.end_if_acknowledged(snd.una, &mut self.board) {
@@ -93,7 +93,8 @@ impl Flight {
         self.trace_congestion(snd, ctx);
     }
 
-    /// Undoes fast recovery if the ACK proves that it was unnecessary. Called before loss detection.
+    /// Undoes fast recovery if the ACK proves that it was unnecessary. Called before loss
+    /// detection.
     pub(super) fn undo_if_needless(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, ack: &AckCx) {
         let Some(evidence) = self.recovery.undo_evidence(ack, snd.una) else { return };
         match evidence.test {

@@ -8,8 +8,8 @@
 //!              └───────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! It exists from the first departure until the connection has been idle for a while. Its methods are in the
-//! files on their subject.
+//! It exists from the first departure until the connection has been idle for a while. Its methods
+//! are in the files on their subject.
 
 use super::ack_delay::AckDelay;
 use super::chrono::Chrono;

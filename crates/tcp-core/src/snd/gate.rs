@@ -91,13 +91,14 @@ impl Flight {
                 gate.room = self.room_in(snd, gate.window, pipe, config);
             }
         }
-        // A window below one segment must not stop the flow forever: one segment may always be outstanding.
+        // A window below one segment must not stop the flow forever: one segment may always be
+        // outstanding.
         if pipe == 0 {
             gate.room = gate.room.max(smss);
         }
         if let Some(cut) = snd.cut() {
-            // RFC 6298, 5.4: an expiry sends the earliest segment. What was cut off it waits for the answer, and so does
-            // what lies behind it.
+            // RFC 6298, 5.4: an expiry sends the earliest segment. What was cut off it waits for
+            // the answer, and so does what lies behind it.
             gate.room = if pipe == 0 { gate.room.min(cut) } else { 0 };
         }
         if decision.burst > 0 && pipe > 0 {
@@ -114,8 +115,9 @@ impl Flight {
         Ok(gate)
     }
 
-    /// The congestion window in bytes, within the configured cap. In recovery PRR limits how much of it may
-    /// be used, and how gently the flight may shrink to it, unless the algorithm limits recovery itself.
+    /// The congestion window in bytes, within the configured cap. In recovery PRR limits how much
+    /// of it may be used, and how gently the flight may shrink to it, unless the algorithm limits
+    /// recovery itself.
     fn congestion_window(&self, config: &ConnConfig) -> u64 {
         let window = match &self.recovery.prr {
             Some(prr) if self.decision.recovery == Recovery::Core => prr.window(),
@@ -128,15 +130,16 @@ impl Flight {
     fn room_in(&self, snd: &Stream, window: u64, pipe: u32, config: &ConnConfig) -> u32 {
         let room = clamp(window).saturating_sub(pipe);
         let limited = self.recovery.phase == Phase::Disorder && self.decision.recovery == Recovery::Core;
-        // Data dropped because of a smaller path MTU is also sent again in Disorder: the flight that it is
-        // part of must not hold it back.
+        // Data dropped because of a smaller path MTU is also sent again in Disorder: the flight
+        // that it is part of must not hold it back.
         if !limited || self.board.tally().pending > 0 {
             return room;
         }
         let reorders = self.recovery.rack.path.dup_thresh() > DUP_THRESH;
         // RFC 3042: one new segment for each of the first two duplicate ACKs; without limited
-        // transmit, nothing beyond the window (RFC 5681, section 3.2). If time decides, a reordering
-        // path makes more than two, and each lets a segment go (RFC 6675, section 5, step 3.3).
+        // transmit, nothing beyond the window (RFC 5681, section 3.2). If time decides, a
+        // reordering path makes more than two, and each lets a segment go (RFC 6675, section 5,
+        // step 3.3).
         let extra = match config.loss {
             _ if !config.limited_transmit => 0,
             LossDetection::Rack if snd.sack => return room,
@@ -148,8 +151,8 @@ impl Flight {
         room.min(clamp(window).saturating_add(extra).saturating_sub(flight_size))
     }
 
-    /// True if the congestion window has no room for another segment. If a clock or a lower cap releases
-    /// data, the window is not the limit.
+    /// True if the congestion window has no room for another segment. If a clock or a lower cap
+    /// releases data, the window is not the limit.
     pub(super) fn is_window_full(&self, snd: &Stream, config: &ConnConfig) -> bool {
         let window = self.decision.window.bytes();
         let capped = config.cwnd_cap.is_some_and(|cap| cap < window);
@@ -158,8 +161,8 @@ impl Flight {
             && window < u64::from(self.pipe()) + u64::from(snd.smss())
     }
 
-    /// An error if the pacer (or a paced packet in the scheduler) holds back data after `nxt`; `waiting`
-    /// bytes of it wait.
+    /// An error if the pacer (or a paced packet in the scheduler) holds back data after `nxt`;
+    /// `waiting` bytes of it wait.
     pub(super) fn hold_back(
         &mut self,
         now: Instant,
@@ -170,7 +173,8 @@ impl Flight {
         if gate.earliest > now {
             self.pace_at = gate.earliest;
             self.pacer.hold();
-            // If less waits than there is room for, it is the application that leaves the window unused.
+            // If less waits than there is room for, it is the application that leaves the window
+            // unused.
             if gate.clocked || (gate.window_paced && waiting >= gate.room) {
                 self.window_use.limit(nxt);
             }

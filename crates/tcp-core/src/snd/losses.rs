@@ -1,15 +1,17 @@
-//! What a sender keeps only once something was lost or limited it: the response to timeouts, and totals.
+//! What a sender keeps only once something was lost or limited it: the response to timeouts, and
+//! totals.
 //!
-//! Most connections never see a timeout, so the response is not made before the first one. Made later it is the same:
-//! nothing is shown to it before an expiry.
+//! Most connections never see a timeout, so the response is not made before the first one. Made
+//! later it is the same: nothing is shown to it before an expiry.
 
 use crate::config::ConnConfig;
 use crate::policy::{NewRtoResponse, RtoResponse};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 
-/// Exists from the first retransmission, timeout, DSACK or reordering, from the end of the first flight that the peer's window, the
-/// send buffer or the scheduler limited, or since the application asked for the response.
+/// Exists from the first retransmission, timeout, DSACK or reordering, from the end of the first
+/// flight that the peer's window, the send buffer or the scheduler limited, or since the
+/// application asked for the response.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     /// The connection's own response; `None` before it is needed.

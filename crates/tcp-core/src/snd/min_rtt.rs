@@ -1,21 +1,21 @@
-//! The smallest round-trip time of the last five minutes (RFC 8985, section 6.2, step 1: RACK.min_RTT is a
-//! windowed minimum, so that it follows a path that becomes longer).
+//! The smallest round-trip time of the last five minutes (RFC 8985, section 6.2, step 1:
+//! RACK.min_RTT is a windowed minimum, so that it follows a path that becomes longer).
 //!
-//! This is Kathleen Nichols's filter, as in Linux (`lib/minmax.c`): it keeps the smallest sample, the
-//! smallest one after that, and the smallest one after that, so that a successor is ready when a sample
-//! expires. A sample costs a few comparisons. After each sample the value is never older than the window, and
-//! at worst not quite the smallest.
+//! This is Kathleen Nichols's filter, as in Linux (`lib/minmax.c`): it keeps the smallest sample,
+//! the smallest one after that, and the smallest one after that, so that a successor is ready when
+//! a sample expires. A sample costs a few comparisons. After each sample the value is never older
+//! than the window, and at worst not quite the smallest.
 //!
-//! Without samples the value stays: an idle connection has nothing better. It only keeps the smallest sample;
-//! the successors are part of the flight's memory.
+//! Without samples the value stays: an idle connection has nothing better. It only keeps the
+//! smallest sample; the successors are part of the flight's memory.
 
 use crate::time::{Duration, Instant};
 
 /// How long a sample counts (Linux: `tcp_min_rtt_wlen`, 300 s).
 const WINDOW: Duration = Duration::from_secs(300);
 
-/// Bits of a [`Sample`] that hold the round-trip time in ns. The others hold its time in units of 2^30 ns, about a
-/// second; they wrap after 104 days.
+/// Bits of a [`Sample`] that hold the round-trip time in ns. The others hold its time in units of
+/// 2^30 ns, about a second; they wrap after 104 days.
 const RTT_BITS: u32 = 41;
 /// The longest round-trip time that is kept: 18 minutes.
 pub(super) const LONGEST: u64 = 1 << (RTT_BITS - 1);
@@ -130,8 +130,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of all samples: never below the true minimum of the window, never a sample from outside it,
-        /// and at most the newest sample. The filter's clock ticks about once a second.
+        /// Against a list of all samples: never below the true minimum of the window, never a
+        /// sample from outside it, and at most the newest sample. The filter's clock ticks about
+        /// once a second.
         #[test]
         fn within_the_window(samples in prop::collection::vec((1u64..40_000, 1u64..500), 1..400)) {
             let (mut min, mut next) = (MinRtt::default(), Successors::default());

@@ -26,8 +26,9 @@
 //! | `timers.rs` | every deadline of the sender |
 //! | `view.rs` | what policies and `info` see |
 //!
-//! [`Sender`] unwraps the flight once per event. The rest are methods of [`Flight`] and of the types that it
-//! owns; they take the [`Stream`] as `snd`. Loss recovery itself decides in [`recovery`](crate::recovery).
+//! [`Sender`] unwraps the flight once per event. The rest are methods of [`Flight`] and of the
+//! types that it owns; they take the [`Stream`] as `snd`. Loss recovery itself decides in
+//! [`recovery`](crate::recovery).
 
 mod ack_delay;
 mod allowance;
@@ -104,7 +105,8 @@ pub(crate) struct OpenParams {
     pub(crate) handshake_rtt: Option<Duration>,
     /// The timer of our SYN or SYN-ACK has expired (RFC 6298, 5.7).
     pub(crate) syn_timed_out: bool,
-    /// It has, and nothing shows that the SYN and its answer were only late (RFC 5681, section 3.1).
+    /// It has, and nothing shows that the SYN and its answer were only late (RFC 5681, section
+    /// 3.1).
     pub(crate) syn_lost: bool,
     /// ECN, if both sides agreed on it.
     pub(crate) ecn: Option<EcnAgreement>,
@@ -119,7 +121,8 @@ pub(crate) struct OpenParams {
 pub(crate) struct EarlyData {
     /// Bytes sent.
     pub(crate) sent: u32,
-    /// Bytes that the peer has acknowledged with the SYN; the rest is sent like data that never was.
+    /// Bytes that the peer has acknowledged with the SYN; the rest is sent like data that never
+    /// was.
     pub(crate) acked: u32,
 }
 
@@ -128,8 +131,8 @@ pub(crate) struct EarlyData {
 pub(crate) struct SendLimits {
     /// Maximum payload in one packet that the device accepts; at least the SMSS.
     pub(crate) max_payload: u32,
-    /// Maximum payload of new data in packets sent back to back, if neither the pacer nor a clock limits it;
-    /// at least `max_payload`.
+    /// Maximum payload of new data in packets sent back to back, if neither the pacer nor a clock
+    /// limits it; at least `max_payload`.
     pub(crate) max_run: u32,
     /// Departures closer together than this are treated as one; for the pacer's quantum.
     pub(crate) departure_tick: Duration,
@@ -166,10 +169,10 @@ pub(crate) struct AckOutcome {
     pub(crate) freed: bool,
 }
 
-/// The sending half of a connection.
-/// The connection calls [`open`](Self::open) once; then, after every other call, [`next`](Self::next) until
-/// it returns nothing; [`sent`](Self::sent) for each packet sent; [`on_ack`](Self::on_ack) for every
-/// acceptable segment whose ACK it [accepts](Self::accepts); [`on_timeout`](Self::on_timeout) at
+/// The sending half of a connection. The connection calls [`open`](Self::open) once; then, after
+/// every other call, [`next`](Self::next) until it returns nothing; [`sent`](Self::sent) for each
+/// packet sent; [`on_ack`](Self::on_ack) for every acceptable segment whose ACK it
+/// [accepts](Self::accepts); [`on_timeout`](Self::on_timeout) at
 /// [`next_timeout`](Self::next_timeout).
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -194,8 +197,9 @@ impl Sender {
         self.stream.open(ctx, config, params);
     }
 
-    /// Data was sent before the peer acknowledged our SYN-ACK, which it has: `rtt` after that was sent, if it was only
-    /// sent once. The timer of the data starts anew then, as this acknowledges something new (RFC 6298, 5.3).
+    /// Data was sent before the peer acknowledged our SYN-ACK, which it has: `rtt` after that was
+    /// sent, if it was only sent once. The timer of the data starts anew then, as this acknowledges
+    /// something new (RFC 6298, 5.3).
     pub(crate) fn on_early_handshake(&mut self, ctx: &Ctx<'_>, config: &ConnConfig, rtt: Option<Duration>) {
         let Some(rtt) = rtt else { return };
         self.stream.rtt.handshake(ctx.now, rtt, config, ctx.granularity);
@@ -217,7 +221,8 @@ impl Sender {
         self.stream.buffer.write(data, limit)
     }
 
-    /// Takes as much of `chunk` as fits into the send buffer, but no more than `most` bytes, off its front.
+    /// Takes as much of `chunk` as fits into the send buffer, but no more than `most` bytes, off
+    /// its front.
     pub(crate) fn write_chunk(&mut self, config: &ConnConfig, chunk: &mut Bytes, most: usize) -> usize {
         let limit = self.stream.buffer.len() + self.write_space(config).min(most);
         self.stream.buffer.write_chunk(chunk, limit)
@@ -254,7 +259,8 @@ impl Sender {
         self.stream.buffer.queue_fin();
     }
 
-    /// Sees to it that two slices contain stream bytes `seq .. seq + len`. Call it before [`payload`](Self::payload).
+    /// Sees to it that two slices contain stream bytes `seq .. seq + len`. Call it before
+    /// [`payload`](Self::payload).
     #[inline]
     pub(crate) fn gather(&mut self, seq: SeqNum, len: u32) {
         self.stream.buffer.gather(seq, len);
@@ -269,8 +275,9 @@ impl Sender {
         self.stream.smss()
     }
 
-    /// Why nothing more is sent, after [`next`](Self::next) returned nothing. A window that is full, or an application that has written
-    /// no more, is not the reason while data waits in the egress scheduler.
+    /// Why nothing more is sent, after [`next`](Self::next) returned nothing. A window that is
+    /// full, or an application that has written no more, is not the reason while data waits in the
+    /// egress scheduler.
     pub(crate) fn blocked(&self) -> Blocked {
         match self.stream.blocked {
             Blocked::App | Blocked::ReceiveWindow | Blocked::CongestionWindow
@@ -332,12 +339,12 @@ impl Sender {
         self.stream.nxt
     }
 
-    /// SEG.SEQ of a segment without data: SND.NXT, or the window's edge if the peer has shrunk its window so
-    /// far that it would not accept SND.NXT, nor anything else in the segment.
+    /// SEG.SEQ of a segment without data: SND.NXT, or the window's edge if the peer has shrunk its
+    /// window so far that it would not accept SND.NXT, nor anything else in the segment.
     ///
-    /// `grain` is the unit of the peer's window in bytes: an edge may appear to move back by less than that
-    /// unintentionally. While its window is closed the peer only accepts the edge, and drops retransmissions
-    /// with everything they carry.
+    /// `grain` is the unit of the peer's window in bytes: an edge may appear to move back by less
+    /// than that unintentionally. While its window is closed the peer only accepts the edge, and
+    /// drops retransmissions with everything they carry.
     pub(crate) fn seq_without_data(&self, grain: u32) -> SeqNum {
         let snd = &self.stream;
         // Before ESTABLISHED the window is not known.
@@ -439,7 +446,8 @@ impl Sender {
         self.stream.open.then(|| self.stream.losses_mut().response_mut(config))
     }
 
-    /// The congestion control may have changed: its decision is fetched again before the next event.
+    /// The congestion control may have changed: its decision is fetched again before the next
+    /// event.
     fn forget_decision(&mut self) {
         if let Some(flight) = self.flight.as_deref_mut() {
             flight.forget_decision();

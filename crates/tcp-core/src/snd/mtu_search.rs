@@ -1,6 +1,8 @@
-//! The search for the largest segment that the path carries (RFC 4821, section 7; Linux, `tcp_mtu_probe`).
+//! The search for the largest segment that the path carries (RFC 4821, section 7; Linux,
+//! `tcp_mtu_probe`).
 //!
-//! A probe is one segment of new data that is larger than the others, with enough behind it that SACK tells its fate:
+//! A probe is one segment of new data that is larger than the others, with enough behind it that
+//! SACK tells its fate:
 //!
 //! ```text
 //!   known to arrive                                    known not to, or the full size
@@ -9,9 +11,10 @@
 //!                 it arrives: SMSS = probe    it alone is lost: high = probe - 1, and no congestion
 //! ```
 //!
-//! The first probe has the full size, for most paths carry it; those after it halve the range. The search ends when the range
-//! is narrow, and begins anew some time later, for the path may have become wider. It needs SACK, and an application
-//! that sends more than single segments; others keep the smaller size.
+//! The first probe has the full size, for most paths carry it; those after it halve the range. The
+//! search ends when the range is narrow, and begins anew some time later, for the path may have
+//! become wider. It needs SACK, and an application that sends more than single segments; others
+//! keep the smaller size.
 //!
 //! A probe that is lost together with other data says nothing, and the loss counts as any other.
 
@@ -33,8 +36,8 @@ use crate::time::Instant;
 use alloc::boxed::Box;
 
 impl Stream {
-    /// Segments of `payload` bytes have arrived over the same path before, and larger ones have not: they are tried at
-    /// `until`.
+    /// Segments of `payload` bytes have arrived over the same path before, and larger ones have
+    /// not: they are tried at `until`.
     pub(super) fn begin_narrow(&mut self, config: &ConnConfig, payload: u32, until: Instant) {
         let full = self.smss();
         if payload >= full {
@@ -51,7 +54,8 @@ impl Stream {
         self.set_smss(payload);
     }
 
-    /// RFC 4821, section 7.2: with [`PathMtuProbing::Always`] segments begin at the base, and larger ones are searched for.
+    /// RFC 4821, section 7.2: with [`PathMtuProbing::Always`] segments begin at the base, and
+    /// larger ones are searched for.
     pub(super) fn begin_mtu_search(&mut self, now: Instant, config: &ConnConfig, base: u32) {
         let full = self.smss();
         if config.path_mtu_probing != PathMtuProbing::Always || !self.sack || full <= base {
@@ -65,7 +69,8 @@ impl Stream {
 }
 
 impl Flight {
-    /// A probe from `nxt` on, if one is to leave in place of other new data, of which there are `data` bytes.
+    /// A probe from `nxt` on, if one is to leave in place of other new data, of which there are
+    /// `data` bytes.
     pub(super) fn next_mtu_probe(
         &self,
         snd: &Stream,
@@ -81,7 +86,8 @@ impl Flight {
             return None;
         }
         let size = search.next_size(snd.smss())?;
-        // RFC 4821, section 7.4: enough must follow that the loss of the probe is detected without a timeout.
+        // RFC 4821, section 7.4: enough must follow that the loss of the probe is detected without
+        // a timeout.
         let whole = size + DUP_THRESH * snd.smss();
         let usable = snd.wnd_end().saturating_distance_from(nxt);
         if !gate.retransmit
@@ -137,8 +143,8 @@ impl Flight {
         }
     }
 
-    /// RFC 4821, section 7.6.2: if nothing is lost but the probe, the path does not carry it, and there is no congestion.
-    /// Returns what is left of `finding`.
+    /// RFC 4821, section 7.6.2: if nothing is lost but the probe, the path does not carry it, and
+    /// there is no congestion. Returns what is left of `finding`.
     pub(super) fn excuse_mtu_probe(
         &mut self,
         snd: &mut Stream,

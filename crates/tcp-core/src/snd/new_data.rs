@@ -1,11 +1,12 @@
-//! How much new data to send: the peer's window, the congestion window, Nagle, cork, and the sender's side of
-//! silly window avoidance (RFC 9293, section 3.8.6.2.1).
+//! How much new data to send: the peer's window, the congestion window, Nagle, cork, and the
+//! sender's side of silly window avoidance (RFC 9293, section 3.8.6.2.1).
 //!
 //! With D the unsent data and U the usable part of the peer's window, a segment is sent if
 //!
 //! 1. min(D, U) is at least a full segment;
 //! 2. or D fits U and Nagle's rule permits a small segment;
-//! 3. or min(D, U) is at least half the largest window that the peer ever offered, rounded down, and Nagle permits it;
+//! 3. or min(D, U) is at least half the largest window that the peer ever offered, rounded down,
+//!    and Nagle permits it;
 //! 4. or the override timer has expired.
 //!
 //! [`Nagle::SunOs`] has rules of its own ([`SizeQuestion::answer_sunos`]).
@@ -77,7 +78,8 @@ impl SizeQuestion {
             return Err(Blocked::CongestionWindow);
         }
         if usable < wanted {
-            // A receiver that frees half of an odd window frees the smaller half (Linux, `tcp_bound_to_half_wnd`).
+            // A receiver that frees half of an odd window frees the smaller half (Linux,
+            // `tcp_bound_to_half_wnd`).
             let half = usable >= self.max_wnd / 2;
             if usable > 0 && (self.override_sws || (half && self.small)) {
                 return Ok(Piece { len: usable, fin: false });
@@ -87,8 +89,8 @@ impl SizeQuestion {
         Err(Blocked::Nagle)
     }
 
-    /// The rules of SunOS 4.1 for a segment of `most` bytes that is not full, or does not hold all unsent
-    /// data.
+    /// The rules of SunOS 4.1 for a segment of `most` bytes that is not full, or does not hold all
+    /// unsent data.
     fn answer_sunos(&self, rule: SunOs, most: u32) -> Result<Piece, Blocked> {
         if most == 0 {
             let by_cwnd = self.room <= self.usable;
@@ -103,8 +105,8 @@ impl SizeQuestion {
     }
 }
 
-/// Nagle's algorithm permits a small segment although `una` to `nxt` is outstanding; `small_end` is the end
-/// of the last small segment sent.
+/// Nagle's algorithm permits a small segment although `una` to `nxt` is outstanding; `small_end` is
+/// the end of the last small segment sent.
 pub(super) fn nagle_permits(nagle: Nagle, una: SeqNum, nxt: SeqNum, small_end: SeqNum) -> bool {
     match nagle {
         Nagle::Off => true,

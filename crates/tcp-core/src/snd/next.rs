@@ -1,8 +1,8 @@
 //! What to send next.
 //!
-//! In this order: the segment of an expired timer; a window probe; a tail loss probe; lost data; new data;
-//! and in recovery, if losses are detected by count, data that may be lost (RFC 6675, NextSeg). Only probes
-//! and the first ignore the congestion window and the pacer.
+//! In this order: the segment of an expired timer; a window probe; a tail loss probe; lost data;
+//! new data; and in recovery, if losses are detected by count, data that may be lost (RFC 6675,
+//! NextSeg). Only probes and the first ignore the congestion window and the pacer.
 
 use super::chrono::Spending;
 use super::flight::Flight;
@@ -21,7 +21,8 @@ use crate::time::Instant;
 use alloc::boxed::Box;
 
 impl Sender {
-    /// What to send at `now`; `None`: nothing, and `Info::blocked` says why. Does not change sequence space.
+    /// What to send at `now`; `None`: nothing, and `Info::blocked` says why. Does not change
+    /// sequence space.
     pub(crate) fn next(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Option<Plan> {
         let choice = self.choose(now, config, limits);
         self.stream.blocked = choice.err().unwrap_or(Blocked::No);
@@ -113,17 +114,18 @@ impl Flight {
         (!queued).then_some(out)
     }
 
-    /// A probe of the closed window: an octet already acknowledged, which the peer must answer with an ACK
-    /// that shows its window (RFC 9293, section 3.10.7.4). Section 3.8.6.1 would send an octet of new data;
-    /// it would be outside the window, and have to be sent again as long as the window stays closed.
+    /// A probe of the closed window: an octet already acknowledged, which the peer must answer with
+    /// an ACK that shows its window (RFC 9293, section 3.10.7.4). Section 3.8.6.1 would send an
+    /// octet of new data; it would be outside the window, and have to be sent again as long as the
+    /// window stays closed.
     fn window_probe(&self, snd: &Stream) -> Option<Plan> {
         let queued = self.reserved.holds(|reason| reason == SendReason::WindowProbe);
         let class = SegmentClass::Control(ControlKind::Probe);
         (!queued).then_some(Plan::control(class, SendReason::WindowProbe, snd.una - 1))
     }
 
-    /// RFC 5681, section 4.1: after an idle RTO the ACK clock is gone, and the window falls to the restart
-    /// window.
+    /// RFC 5681, section 4.1: after an idle RTO the ACK clock is gone, and the window falls to the
+    /// restart window.
     fn restart_after_idle(&mut self, snd: &mut Stream, now: Instant, config: &ConnConfig) {
         let idle = now.since(snd.last_sent);
         if snd.nxt != snd.una || idle <= snd.rtt.rto() || self.pipe() > 0 {
@@ -155,9 +157,9 @@ impl Flight {
             }
             return Err(Blocked::CongestionWindow);
         }
-        // Even data that ignores the window belongs to the paced stream, and to the reduced one: at the old pace
-        // it would find the queue full that has just dropped a packet. A departure clock's gap is that of its
-        // window already.
+        // Even data that ignores the window belongs to the paced stream, and to the reduced one: at
+        // the old pace it would find the queue full that has just dropped a packet. A departure
+        // clock's gap is that of its window already.
         let mut gate = *gate;
         if forced
             && gate.paced

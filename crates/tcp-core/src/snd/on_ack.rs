@@ -1,8 +1,9 @@
 //! Processing a segment with ACK.
 //!
-//! First the facts are gathered, which tags the scoreboard ([`AckCx`]). Then they are acted on, in this
-//! order: path MTU; delivery rate; the RTO response, which may consume the ACK; RTT; tail loss probe; undo;
-//! loss detection; congestion control; PRR; the end of an episode; timers. docs/one-ack.md walks through it.
+//! First the facts are gathered, which tags the scoreboard ([`AckCx`]). Then they are acted on, in
+//! this order: path MTU; delivery rate; the RTO response, which may consume the ACK; RTT; tail loss
+//! probe; undo; loss detection; congestion control; PRR; the end of an episode; timers.
+//! docs/one-ack.md walks through it.
 
 use super::flight::Flight;
 use super::rto_response::AckUse;
@@ -22,15 +23,17 @@ use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 
 impl Sender {
-    /// The oldest acceptable acknowledgment number (RFC 5961, section 5.2): behind SND.UNA by no more than the largest
-    /// window seen, nor by more than was ever acknowledged (Linux, `tcp_ack`), a FIN included.
+    /// The oldest acceptable acknowledgment number (RFC 5961, section 5.2): behind SND.UNA by no
+    /// more than the largest window seen, nor by more than was ever acknowledged (Linux,
+    /// `tcp_ack`), a FIN included.
     pub(crate) fn oldest_ack(&self) -> SeqNum {
         let snd = &self.stream;
         let acknowledged = snd.stats.bytes_acked + u64::from(snd.is_fin_acked());
         snd.una - u64::from(snd.window.max()).min(acknowledged) as u32
     }
 
-    /// A segment with an ACK that is at least [`oldest_ack`](Self::oldest_ack), and at most SND.NXT, arrived.
+    /// A segment with an ACK that is at least [`oldest_ack`](Self::oldest_ack), and at most
+    /// SND.NXT, arrived.
     pub(crate) fn on_ack(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &AckSegment) -> AckOutcome {
         let snd = &mut self.stream;
         snd.cc_timer_stuck = false;
@@ -41,8 +44,8 @@ impl Sender {
             match offer {
                 Offer::Same => {}
                 Offer::Changed => flight.wait.stop(),
-                // RFC 9293, section 3.8.6.1: a peer that answers probes is alive, however long its window is
-                // closed.
+                // RFC 9293, section 3.8.6.1: a peer that answers probes is alive, however long its
+                // window is closed.
                 Offer::Closed => flight.progress_at = ctx.now,
             }
             if !flight.board.is_empty() {
@@ -52,16 +55,17 @@ impl Sender {
                 flight.on_late_ack(snd, ctx, config, seg, same_window);
             }
         } else if reports {
-            // The flight's memory was freed long ago; the peer may still report what it received twice.
+            // The flight's memory was freed long ago; the peer may still report what it received
+            // twice.
             let snd = &mut self.stream;
             Flight::new(snd, config).on_late_ack(snd, ctx, config, seg, same_window);
         }
         self.stream.outcome(0, false)
     }
 
-    /// True if nothing is outstanding, and a segment with data that acknowledges `ack` and offers a window of
-    /// `window` bytes tells nothing new: [`on_known_ack`](Self::on_known_ack) may then be called in place of
-    /// [`on_ack`](Self::on_ack).
+    /// True if nothing is outstanding, and a segment with data that acknowledges `ack` and offers a
+    /// window of `window` bytes tells nothing new: [`on_known_ack`](Self::on_known_ack) may then be
+    /// called in place of [`on_ack`](Self::on_ack).
     #[inline]
     pub(crate) fn knows(&self, ack: SeqNum, window: u32) -> bool {
         ack == self.stream.una
@@ -239,8 +243,8 @@ impl Flight {
         if snd.asked_response().is_some() || self.recovery.phase == Phase::Recovery {
             ack.facts.echoes_original = self.echoes_original(ctx.now, seg);
         }
-        // RFC 6298, section 3: an ACK that fills a hole does not measure when the data behind it arrived
-        // (Linux, `FLAG_RETRANS_DATA_ACKED`). SACK would have reported it on arrival.
+        // RFC 6298, section 3: an ACK that fills a hole does not measure when the data behind it
+        // arrived (Linux, `FLAG_RETRANS_DATA_ACKED`). SACK would have reported it on arrival.
         let waited = ack.repairs && !snd.sack;
         let sample = |at: Option<Instant>| at.filter(|_| !waited).map(|at| ctx.now.since(at));
         ack.rtt_oldest = sample(ack.facts.original).or_else(|| timestamp_rtt(seg, ack.acked()));
@@ -321,7 +325,8 @@ impl Flight {
     /// RFC 8985, section 6.2, step 4: the effect of DSACK on the reordering window.
     fn adapt_reordering_window(&mut self, snd: &Stream, config: &ConnConfig, ack: &AckCx) {
         if config.loss == LossDetection::Rack {
-            // A duplicate made by the network, or risked by a tail loss probe, says nothing about reordering.
+            // A duplicate made by the network, or risked by a tail loss probe, says nothing about
+            // reordering.
             let (probe, retransmitted) = (self.recovery.tlp.last, snd.losses().total_retrans > 0);
             let ours = |end| retransmitted && !probe.is_some_and(|probe| probe.is_reported_by(end));
             let dsack = ack.facts.dsack.is_some_and(|(_, end)| ours(end));
@@ -329,7 +334,8 @@ impl Flight {
         }
     }
 
-    /// Samples the round-trip time. `srtt` of RFC 6298 takes one sample per round trip, the pacer's every one.
+    /// Samples the round-trip time. `srtt` of RFC 6298 takes one sample per round trip, the pacer's
+    /// every one.
     fn take_rtt(
         &mut self,
         snd: &mut Stream,
@@ -342,8 +348,8 @@ impl Flight {
             self.recovery.tlp.on_rtt_sample();
         }
         if let Some(rtt) = ack.rtt_newest {
-            // It covers less than a segment, and nothing else was delivered since that was sent: the peer may
-            // have held it (Linux, `FLAG_ACK_MAYBE_DELAYED`).
+            // It covers less than a segment, and nothing else was delivered since that was sent:
+            // the peer may have held it (Linux, `FLAG_ACK_MAYBE_DELAYED`).
             let acked = ack.acked();
             let held = acked < snd.smss() && rate.is_some_and(|rate| rate.delivered == u64::from(acked));
             if !self.ack_delay.is_timer(ack, rtt, snd.rtt.srtt_pace(), snd.is_fin_acked()) {
@@ -424,7 +430,8 @@ impl Flight {
             self.begin_recovery(snd, ctx, config, prior_pipe, 0);
         }
         self.judge_claim_by_loss(snd, ctx, config);
-        // RFC 8985, section 8: only one of the timers runs at a time, this one before that of retransmission.
+        // RFC 8985, section 8: only one of the timers runs at a time, this one before that of
+        // retransmission.
         self.restart_rto(snd, ctx.now, config);
     }
 }
@@ -442,14 +449,14 @@ fn echoed(now: Instant, seg: &AckSegment) -> Option<u64> {
     (age < 1 << 31).then(|| now.as_millis().saturating_sub(u64::from(age)))
 }
 
-/// RFC 2883, section 4: the first block reports a duplicate if it is below the acknowledgment number, or
-/// within the second block.
+/// RFC 2883, section 4: the first block reports a duplicate if it is below the acknowledgment
+/// number, or within the second block.
 fn is_dsack(ack: SeqNum, (start, end): (SeqNum, SeqNum), second: Option<&(SeqNum, SeqNum)>) -> bool {
     start.lt(end) && (end.le(ack) || second.is_some_and(|second| second.0.le(start) && end.le(second.1)))
 }
 
-/// RFC 7323, section 4.1: if only segments sent more than once are acknowledged, TSecr still tells which
-/// departure the ACK answers. `None` if SND.UNA did not advance. Rounded up to a tick.
+/// RFC 7323, section 4.1: if only segments sent more than once are acknowledged, TSecr still tells
+/// which departure the ACK answers. `None` if SND.UNA did not advance. Rounded up to a tick.
 fn timestamp_rtt(seg: &AckSegment, acked: u32) -> Option<Duration> {
     let tsecr = seg.tsecr.filter(|tsecr| *tsecr != 0 && acked > 0)?;
     let ticks = seg.ts_now.wrapping_sub(tsecr);

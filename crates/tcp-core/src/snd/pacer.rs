@@ -1,8 +1,8 @@
 //! The pacer: the earliest time for the next data.
 //!
-//! It stores the last departure and the gap at that time. [`Pacer::earliest`] is pure and is called after
-//! every event, so that an ACK can move a departure at once if the congestion control wants that
-//! ([`Revise::Retroactive`]).
+//! It stores the last departure and the gap at that time. [`Pacer::earliest`] is pure and is called
+//! after every event, so that an ACK can move a departure at once if the congestion control wants
+//! that ([`Revise::Retroactive`]).
 //!
 //! ```text
 //!    departure of n bytes                          earliest next one
@@ -10,14 +10,15 @@
 //!         │◄──────────── n * time / over ───────────────►│
 //! ```
 //!
-//! Gaps are ratios of integers, and remainders are carried to the next one: departures at a constant rate
-//! never drift from it, whatever the rate.
+//! Gaps are ratios of integers, and remainders are carried to the next one: departures at a
+//! constant rate never drift from it, whatever the rate.
 //!
-//! If one segment's gap is shorter than the driver's resolution, several are sent at once, followed by the
-//! gap of all of them: the *quantum*. Time lost by late timers is only made up for with [`Revise::Banked`],
-//! only up to the *slack*, and not at once: departures keep at least a quarter of their gap, so a late timer
-//! shortens the next gaps without causing a burst. (Half would not be enough: the timer adds its lateness to
-//! the shortened gap, too.) Time in which it was not the pacer that held data back is never made up for.
+//! If one segment's gap is shorter than the driver's resolution, several are sent at once, followed
+//! by the gap of all of them: the *quantum*. Time lost by late timers is only made up for with
+//! [`Revise::Banked`], only up to the *slack*, and not at once: departures keep at least a quarter
+//! of their gap, so a late timer shortens the next gaps without causing a burst. (Half would not be
+//! enough: the timer adds its lateness to the shortened gap, too.) Time in which it was not the
+//! pacer that held data back is never made up for.
 //!
 //! ```text
 //!  schedule   │         │         │         │         │         │
@@ -32,11 +33,12 @@ use crate::policy::cc::{Pacing, Revise, SendDecision};
 use crate::time::{Duration, Instant};
 use crate::units::{Rate, Window};
 
-/// Maximum lateness that [`Revise::Banked`] makes up for, in ticks of the driver's timers: a timer that is
-/// often this late would keep a flow below its rate permanently.
+/// Maximum lateness that [`Revise::Banked`] makes up for, in ticks of the driver's timers: a timer
+/// that is often this late would keep a flow below its rate permanently.
 const SLACK_TICKS: u64 = 20;
 
-/// While [`Revise::Banked`] makes up for lateness, departures keep one part in this many of their gap.
+/// While [`Revise::Banked`] makes up for lateness, departures keep one part in this many of their
+/// gap.
 const CLOSEST: u64 = 4;
 
 /// A pending departure waits for at most this many of the current gaps.
@@ -68,7 +70,8 @@ impl Carry {
 }
 
 impl Gap {
-    /// The gap of a decision. `None` if nothing is paced, or the pace is unknown before the first RTT sample.
+    /// The gap of a decision. `None` if nothing is paced, or the pace is unknown before the first
+    /// RTT sample.
     pub(crate) fn of(decision: &SendDecision, srtt: Option<Duration>) -> Option<Self> {
         match decision.pacing {
             Pacing::Unpaced => None,
@@ -106,8 +109,8 @@ impl Gap {
         (Duration::from_nanos(nanos), Carry { parts: (product % u128::from(over)) as u64, of: over })
     }
 
-    /// Bytes that one paced departure may carry: as many whole segments of `smss` bytes as the pace gives in
-    /// `tick`, the driver's resolution, and at least one.
+    /// Bytes that one paced departure may carry: as many whole segments of `smss` bytes as the pace
+    /// gives in `tick`, the driver's resolution, and at least one.
     pub(crate) fn quantum(self, smss: u32, tick: Duration) -> u32 {
         let bytes = self.over.mul_ratio(tick.as_nanos(), self.time.as_nanos()).bytes();
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -128,8 +131,8 @@ pub(crate) struct Pacer {
     len: u32,
     /// The next scheduled departure by the gap at the last one.
     next: Instant,
-    /// With [`Revise::Banked`]: a quarter of that gap after the last departure, the earliest next one if the
-    /// schedule is behind.
+    /// With [`Revise::Banked`]: a quarter of that gap after the last departure, the earliest next
+    /// one if the schedule is behind.
     spaced: Instant,
     /// The remainder of that gap.
     carry: Carry,
@@ -151,20 +154,22 @@ impl Pacer {
         }
     }
 
-    /// The earliest time for the first retransmission after a loss, if `window` is what the loss left of the
-    /// congestion window: not before that window, spread over the round trip, would send again.
+    /// The earliest time for the first retransmission after a loss, if `window` is what the loss
+    /// left of the congestion window: not before that window, spread over the round trip, would
+    /// send again.
     ///
-    /// A paced stream that fills a link reaches its full queue as fast as the queue drains. The pending
-    /// departure may therefore come a moment before there is room, as the lost one did. The reduced window in
-    /// a round trip is slower than the link, whatever the size of the queue and the gap of the decision. A
-    /// super-packet may be longer than that window; a round trip after it, it has left the queue.
+    /// A paced stream that fills a link reaches its full queue as fast as the queue drains. The
+    /// pending departure may therefore come a moment before there is room, as the lost one did. The
+    /// reduced window in a round trip is slower than the link, whatever the size of the queue and
+    /// the gap of the decision. A super-packet may be longer than that window; a round trip after
+    /// it, it has left the queue.
     pub(crate) fn earliest_repair(&self, window: Window, srtt: Duration) -> Instant {
         let gap = Gap { time: srtt, over: window };
         self.last + gap.of_bytes(self.len, Carry::default()).0.min(srtt)
     }
 
-    /// The latest time for a departure that stays in place while decisions change: a gap many times as long
-    /// as the current one was derived from an outdated round trip.
+    /// The latest time for a departure that stays in place while decisions change: a gap many times
+    /// as long as the current one was derived from an outdated round trip.
     fn latest(&self, gap: Gap) -> Instant {
         let gap = gap.of_bytes(self.len, Carry::default()).0;
         // What is carried over may add a nanosecond, also to a gap of less than one.
@@ -176,8 +181,8 @@ impl Pacer {
         self.held = true;
     }
 
-    /// `len` bytes were sent at `now`; `granularity` is that of the driver's timers. A packet sent early
-    /// (such as an RTO's segment) delays the following ones as if it had waited.
+    /// `len` bytes were sent at `now`; `granularity` is that of the driver's timers. A packet sent
+    /// early (such as an RTO's segment) delays the following ones as if it had waited.
     pub(crate) fn on_departure(
         &mut self,
         now: Instant,

@@ -1,4 +1,5 @@
-//! Claims that the path carries less, from a Packet Too Big message to the segment size: see [`path_mtu`](super::path_mtu).
+//! Claims that the path carries less, from a Packet Too Big message to the segment size: see
+//! [`path_mtu`](super::path_mtu).
 
 use super::Sender;
 use super::black_hole::step_down;
@@ -12,13 +13,14 @@ use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 
-/// The least time after its departure for which a packet may still be acknowledged before a first claim about it is
-/// believed: a peer may delay its ACK for longer than a short round trip takes.
+/// The least time after its departure for which a packet may still be acknowledged before a first
+/// claim about it is believed: a peer may delay its ACK for longer than a short round trip takes.
 const MIN_WAIT: Duration = Duration::from_millis(50);
 
 impl Sender {
-    /// A Packet Too Big message quotes the packet that begins at `quoted`; the MTU that it names has room for `payload`
-    /// bytes of data. Below `floor` bytes segments do not shrink; instead they may be fragmented.
+    /// A Packet Too Big message quotes the packet that begins at `quoted`; the MTU that it names
+    /// has room for `payload` bytes of data. Below `floor` bytes segments do not shrink; instead
+    /// they may be fragmented.
     pub(crate) fn on_packet_too_big(&mut self, ctx: &mut Ctx<'_>, quoted: SeqNum, payload: u32, floor: u32) {
         if payload == self.stream.smss() || (payload < floor && self.may_fragment()) {
             // The rest of a flight of larger packets.
@@ -41,8 +43,8 @@ impl Sender {
 }
 
 impl Stream {
-    /// When a claim about a packet that left at `sent_at` is believed if nothing is heard. `initial`: no packet has arrived
-    /// that is larger than it says.
+    /// When a claim about a packet that left at `sent_at` is believed if nothing is heard.
+    /// `initial`: no packet has arrived that is larger than it says.
     fn believe_at(&self, now: Instant, sent_at: Instant, initial: bool) -> Instant {
         match self.rtt.srtt() {
             Some(srtt) if initial => (sent_at + srtt.saturating_mul(2).max(MIN_WAIT)).max(now),
@@ -54,7 +56,8 @@ impl Stream {
     fn take_claim(&mut self, claim: Claim) {
         let full = self.smss();
         let path = self.path_mtu.get_or_insert_with(|| Box::new(PathMtu::new(full)));
-        // Of two sizes the larger one is believed first. If it is too large, the path will say so again.
+        // Of two sizes the larger one is believed first. If it is too large, the path will say so
+        // again.
         if path.claim.is_none_or(|open| open.payload < claim.payload) {
             path.claim = Some(claim);
         }
@@ -159,8 +162,8 @@ impl Flight {
             return;
         }
         path.may_fragment = claim.payload < claim.floor;
-        // RFC 5927, section 7.2: if larger packets have arrived, the loss of one of them may have been chance. And what is
-        // fragmented is no size that others should begin with.
+        // RFC 5927, section 7.2: if larger packets have arrived, the loss of one of them may have
+        // been chance. And what is fragmented is no size that others should begin with.
         path.proven = claim.initial && !path.may_fragment;
         let raise_at = ctx.now + config.path_mtu_expiry;
         match &mut path.search {

@@ -1,7 +1,8 @@
 //! The path MTU according to ICMP (RFC 1191, RFC 8201), after the checks of RFC 5927, section 7.2.
 //!
-//! Anyone can send a Packet Too Big message, and believing one lets a stranger choose the segment size. So a
-//! message is a claim about one packet, which must be outstanding and larger than the claimed limit:
+//! Anyone can send a Packet Too Big message, and believing one lets a stranger choose the segment
+//! size. So a message is a claim about one packet, which must be outstanding and larger than the
+//! claimed limit:
 //!
 //! ```text
 //!   claim ──┬─ the packet is acknowledged, or one as large that left later ──► a lie: forget it
@@ -10,15 +11,16 @@
 //! ```
 //!
 //! A smaller size is not permanent (RFC 1191, section 6.3): after
-//! [`ConnConfig::path_mtu_expiry`](crate::config::ConnConfig::path_mtu_expiry) the full one is tried again.
-//! If the path is still narrow its routers report it again; if they stay silent, the next timeout restores
-//! the smaller size.
+//! [`ConnConfig::path_mtu_expiry`](crate::config::ConnConfig::path_mtu_expiry) the full one is
+//! tried again. If the path is still narrow its routers report it again; if they stay silent, the
+//! next timeout restores the smaller size.
 //!
-//! A path whose routers never say anything is found by [`black_hole`](super::black_hole), which ends in the same way: with
-//! a smaller size to fall back to. Such a path is not flooded with segments of the full size: [probes](super::mtu_search) find what
-//! it carries.
+//! A path whose routers never say anything is found by [`black_hole`](super::black_hole), which
+//! ends in the same way: with a smaller size to fall back to. Such a path is not flooded with
+//! segments of the full size: [probes](super::mtu_search) find what it carries.
 //!
-//! The full size is what the device and the peer permit. It changes with [the device's MTU](super::device_mtu).
+//! The full size is what the device and the peer permit. It changes with [the device's
+//! MTU](super::device_mtu).
 //!
 //! Sizes are payload bytes of one packet, as for the SMSS.
 
@@ -27,7 +29,8 @@ use crate::scoreboard::Claim;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 
-/// How the path has changed a connection's segment size. Exists from the first message or suspicion on.
+/// How the path has changed a connection's segment size. Exists from the first message or suspicion
+/// on.
 #[derive(Debug)]
 pub(crate) struct PathMtu {
     /// The segment size that the device and the peer permit.
@@ -35,9 +38,11 @@ pub(crate) struct PathMtu {
     pub(super) claim: Option<Claim>,
     /// When the full size is tried again; [`Instant::FAR_FUTURE`] while it is in use.
     pub(super) raise_at: Instant,
-    /// The size that is known to arrive while a larger one is tried, until a larger packet has arrived.
+    /// The size that is known to arrive while a larger one is tried, until a larger packet has
+    /// arrived.
     pub(super) fallback: Option<u32>,
-    /// The size to which repeated timeouts have cut the segment that they send, until something arrives.
+    /// The size to which repeated timeouts have cut the segment that they send, until something
+    /// arrives.
     pub(super) cut: Option<u32>,
     /// Nobody has said that the path carries less: timeouts have shown it.
     pub(super) silent: bool,
@@ -45,7 +50,8 @@ pub(crate) struct PathMtu {
     pub(super) search: Option<MtuSearch>,
     /// Segments are larger than the path carries, and routers fragment them (IPv4).
     pub(super) may_fragment: bool,
-    /// Packets have shown that larger ones do not arrive, or that none has arrived yet: more than a message of anybody.
+    /// Packets have shown that larger ones do not arrive, or that none has arrived yet: more than a
+    /// message of anybody.
     pub(super) proven: bool,
     /// The segment size that was last shown to arrive, and not yet told.
     pub(super) news: Option<u16>,
@@ -109,7 +115,8 @@ impl PathMtu {
     }
 }
 
-/// Payload bytes of the first segment that is sent in place of larger ones, if every path carries `least`.
+/// Payload bytes of the first segment that is sent in place of larger ones, if every path carries
+/// `least`.
 pub(super) fn base_smss(least: u16, config: &ConnConfig) -> u32 {
     u32::from(config.base_mss.max(least))
 }

@@ -1,5 +1,5 @@
-//! When a tail loss probe is due, what it carries, and what its answer does (RFC 8985, section 7). What a probe is, and
-//! how its answer is read, is in [`tlp`](crate::recovery::tlp).
+//! When a tail loss probe is due, what it carries, and what its answer does (RFC 8985, section 7).
+//! What a probe is, and how its answer is read, is in [`tlp`](crate::recovery::tlp).
 
 use super::flight::Flight;
 use super::stream::Stream;
@@ -17,14 +17,15 @@ use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 
 impl Flight {
-    /// Section 7.2: (re)starts the probe timer if a probe may be needed, and stops it otherwise. Called after
-    /// new data has left and after an ACK that reported something.
+    /// Section 7.2: (re)starts the probe timer if a probe may be needed, and stops it otherwise.
+    /// Called after new data has left and after an ACK that reported something.
     pub(super) fn schedule_probe(&mut self, snd: &mut Stream, ctx: &Ctx<'_>, config: &ConnConfig) {
         let permitted = config.tlp && self.may_probe(snd);
         let at = if permitted {
-            // Section 7.2 has the probe wait no longer than the retransmission timer would. A timer that does not leave
-            // the peer the time to acknowledge a single segment is the exception: it waits for the probe, because
-            // one of the timers runs at a time (section 8).
+            // Section 7.2 has the probe wait no longer than the retransmission timer would. A timer
+            // that does not leave the peer the time to acknowledge a single segment is the
+            // exception: it waits for the probe, because one of the timers runs at a time (section
+            // 8).
             let delay = snd.ack_delay(config);
             let at = ctx.now + probe_timeout(snd.rtt.srtt(), delay) + ctx.probe_margin;
             let at = at.min(self.rto_at.max(self.ack_due(snd, delay)));
@@ -46,8 +47,8 @@ impl Flight {
             && self.rto_phase(snd) == RtoPhase::Open
     }
 
-    /// When the ACK of a single segment that is outstanding may come at the latest, if the peer may hold it for `delay`;
-    /// [`Instant::ZERO`] if more is outstanding, or no RTT sample tells.
+    /// When the ACK of a single segment that is outstanding may come at the latest, if the peer may
+    /// hold it for `delay`; [`Instant::ZERO`] if more is outstanding, or no RTT sample tells.
     fn ack_due(&self, snd: &Stream, delay: Duration) -> Instant {
         match (self.board.oldest_departure(), snd.rtt.srtt()) {
             (Some(left), Some(srtt)) if !delay.is_zero() => left + srtt.saturating_add(delay),

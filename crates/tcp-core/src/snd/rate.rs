@@ -1,9 +1,9 @@
 //! Delivery-rate samples (draft-ietf-ccwg-bbr, section 4.1).
 //!
-//! Each transmission remembers how much had been delivered when it left. When an ACK covers it, the difference
-//! is what was delivered over one flight, and the longer of the time it took to send and the time it took to
-//! be acknowledged is the interval: an ACK that was compressed or held on its way cannot show a rate above the
-//! sending rate.
+//! Each transmission remembers how much had been delivered when it left. When an ACK covers it, the
+//! difference is what was delivered over one flight, and the longer of the time it took to send and
+//! the time it took to be acknowledged is the interval: an ACK that was compressed or held on its
+//! way cannot show a rate above the sending rate.
 
 use crate::policy::cc::RateSample;
 use crate::scoreboard::{AckCx, Stamp};
@@ -21,7 +21,8 @@ pub(crate) struct Delivery {
     pub(crate) last: Rate,
 }
 
-/// The instants between which the next sample is taken; part of the flight, because the first departure sets both.
+/// The instants between which the next sample is taken; part of the flight, because the first
+/// departure sets both.
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryClock {
     /// When `delivered` last grew.
@@ -61,8 +62,8 @@ impl Delivery {
         self.app_limited != 0
     }
 
-    /// Closes the sample of one ACK. None if it covered nothing, or if the interval is too short to be
-    /// believed (below the smallest RTT).
+    /// Closes the sample of one ACK. None if it covered nothing, or if the interval is too short to
+    /// be believed (below the smallest RTT).
     pub(crate) fn on_ack(&mut self, clock: &mut DeliveryClock, ack: &AckCx) -> Option<RateSample> {
         if ack.delivered == 0 {
             return None;

@@ -1,8 +1,8 @@
 //! Packets that wait in the egress scheduler.
 //!
-//! A reserved packet counts against the window and pipe; departure time, RTT and RTO begin when it leaves. New
-//! data leaves in order of sequence whatever order the scheduler pops in: a pop names a slot, and the oldest
-//! reserved data takes it.
+//! A reserved packet counts against the window and pipe; departure time, RTT and RTO begin when it
+//! leaves. New data leaves in order of sequence whatever order the scheduler pops in: a pop names a
+//! slot, and the oldest reserved data takes it.
 
 use crate::packet::SendReason;
 use crate::plan::Plan;
@@ -61,8 +61,8 @@ impl Reservations {
         self.queue.push_back(Reservation { out, serial, new });
     }
 
-    /// The packet that leaves in the slot `serial`: the one that was reserved under it, or the oldest new data
-    /// if that is new data. Both exchange their slots then.
+    /// The packet that leaves in the slot `serial`: the one that was reserved under it, or the
+    /// oldest new data if that is new data. Both exchange their slots then.
     pub(crate) fn find(&mut self, serial: u64) -> Option<Reservation> {
         // The common scheduler pops in the order in which packets were pushed.
         if let Some(first) = self.queue.front()

@@ -1,4 +1,5 @@
-//! Packets that wait in the egress scheduler: they are reserved when it takes them, and claimed when it pops them.
+//! Packets that wait in the egress scheduler: they are reserved when it takes them, and claimed
+//! when it pops them.
 
 use super::Sender;
 use super::flight::Flight;
@@ -15,8 +16,8 @@ impl Sender {
         }
     }
 
-    /// The packet that was reserved under `serial` is about to leave: what is still to be sent. May be asked
-    /// again if the device refused the packet.
+    /// The packet that was reserved under `serial` is about to leave: what is still to be sent. May
+    /// be asked again if the device refused the packet.
     pub(crate) fn claim(&mut self, serial: u64) -> Option<Plan> {
         let (snd, flight) = self.in_flight()?;
         flight.claim(snd, serial)
@@ -40,8 +41,8 @@ impl Flight {
         }
     }
 
-    /// New data leaves, or waits in the scheduler: counts its segments, and remembers the end of a small one for
-    /// Minshall's rule.
+    /// New data leaves, or waits in the scheduler: counts its segments, and remembers the end of a
+    /// small one for Minshall's rule.
     pub(super) fn note_release(&mut self, snd: &Stream, out: &Plan) {
         self.released = self.released.saturating_add(out.segments());
         if !out.len.is_multiple_of(snd.smss()) && out.reason != SendReason::PathMtuProbe {
@@ -59,7 +60,8 @@ impl Flight {
             self.reserved.remove(out.end(), false);
             return None;
         }
-        // If the path MTU or the device's fell meanwhile, a packet that was planned as one segment is planned anew.
+        // If the path MTU or the device's fell meanwhile, a packet that was planned as one segment
+        // is planned anew.
         let probe = out.reason == SendReason::PathMtuProbe;
         let most = if probe { snd.full_smss() } else { snd.smss() };
         let too_large = out.segment_size.is_none() && out.len > most;
@@ -72,7 +74,8 @@ impl Flight {
             return Some(if probe { out } else { Plan { segment_size: snd.segment_size(out.len), ..out } });
         }
         let (start, end) = (out.seq.max(snd.una), out.end());
-        // What an expiry sends is a question to the peer, even if the peer has reported it as received.
+        // What an expiry sends is a question to the peer, even if the peer has reported it as
+        // received.
         let settled = self.board.is_sacked(start, end) && !out.reason.is_rto();
         if too_large || start.ge(end) || settled {
             self.reserved.remove(end, false);

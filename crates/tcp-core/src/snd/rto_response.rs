@@ -57,8 +57,8 @@ impl Flight {
         }
         let before = self.rto_phase(snd);
         let tail_was_repeated = self.recovery.tlp.open.is_some_and(|probe| !probe.new);
-        // RFC 2018, section 8: after a timeout nothing that was SACKed is relied upon, if the head shows that the peer
-        // has dropped such data.
+        // RFC 2018, section 8: after a timeout nothing that was SACKed is relied upon, if the head
+        // shows that the peer has dropped such data.
         if self.board.head_is_sacked() {
             ctx.counters.tcp_sack_reneging += 1;
             self.board.forget_sacked();
@@ -87,8 +87,9 @@ impl Flight {
         self.rto.on_expiry();
         self.suspect_black_hole(snd, config);
         if self.rto.expiries == 1 && before != RtoPhase::Probe {
-            // RFC 3522, section 3.2, step 1: RetransmitTS is that of what this timeout sends. A probe that is repeated
-            // keeps that of its first copy, and so does one that a tail loss probe sent again before.
+            // RFC 3522, section 3.2, step 1: RetransmitTS is that of what this timeout sends. A
+            // probe that is repeated keeps that of its first copy, and so does one that a tail loss
+            // probe sent again before.
             self.recovery.first_retransmission.take_if(|_| !tail_was_repeated);
         }
         let first_copy = self.recovery.first_retransmission.filter(|_| tail_was_repeated);
@@ -110,7 +111,8 @@ impl Flight {
         self.trace_rto_phase(snd, ctx, before);
     }
 
-    /// The episode of a timeout begins. `first_copy`: when the segment left before that the timeout repeats.
+    /// The episode of a timeout begins. `first_copy`: when the segment left before that the timeout
+    /// repeats.
     fn enter_loss(
         &mut self,
         snd: &Stream,
@@ -131,9 +133,9 @@ impl Flight {
         }
     }
 
-    /// Replaces the response. An episode under way is none of the new one's own, and ends
-    /// as one that was left undecided for too long: what is outstanding is repaired in the conventional way, and a window
-    /// that congestion control was not told of yet is reduced.
+    /// Replaces the response. An episode under way is none of the new one's own, and ends as one
+    /// that was left undecided for too long: what is outstanding is repaired in the conventional
+    /// way, and a window that congestion control was not told of yet is reduced.
     pub(super) fn swap_rto_response(
         &mut self,
         snd: &mut Stream,
@@ -199,7 +201,8 @@ impl Flight {
         AckUse { consumed: !step.pass, sampled: step.rtt != RtoRtt::Skip }
     }
 
-    /// The response has left the episode before everything outstanding at its start is acknowledged.
+    /// The response has left the episode before everything outstanding at its start is
+    /// acknowledged.
     fn leave_loss(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>) {
         if self.recovery.phase != Phase::Loss {
             return;
@@ -267,7 +270,8 @@ impl Flight {
         }
     }
 
-    /// What a step wants congestion control to hear. `first`: the first timeout since SND.UNA advanced.
+    /// What a step wants congestion control to hear. `first`: the first timeout since SND.UNA
+    /// advanced.
     fn tell_of_step(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, step: &RtoCc, first: bool) {
         let view = self.flow_view(snd, ctx.now);
         match *step {
@@ -294,7 +298,8 @@ impl Flight {
         }
     }
 
-    /// First sequence number of the highest outstanding segment with data; SND.UNA if there is only a FIN.
+    /// First sequence number of the highest outstanding segment with data; SND.UNA if there is only
+    /// a FIN.
     pub(super) fn highest_data(&self, snd: &Stream) -> SeqNum {
         self.board.highest_before(snd.buffer.end()).unwrap_or(snd.una)
     }
@@ -312,7 +317,8 @@ impl Flight {
         };
         let most = snd.repair_smss();
         let fitting = |seq| {
-            // Pieces leave together, as far as they fit: the window of one segment lets out no second one then.
+            // Pieces leave together, as far as they fit: the window of one segment lets out no
+            // second one then.
             let (start, end) = self.board.segment_at(seq, most)?;
             snd.fit_window(start, end).map(|end| (start, end))
         };

@@ -1,10 +1,11 @@
 //! Round-trip times and the retransmission timeout (RFC 6298), in nanoseconds.
 //!
-//! Two smoothed values are kept. `srtt` comes from the oldest segment that an ACK covers, and so includes the
-//! time that the receiver held its ACK: it feeds the timeout, one sample per round trip (RFC 6298, section 3).
-//! `srtt_pace` comes from the newest covered segment, and so is free of that delay: it feeds the pacer, one
-//! sample per ACK, none longer than what sets a pace ([`longest_paced_rtt`]), and none of an ACK that the peer's
-//! timer released ([`ack_delay`](super::ack_delay)). Segments that left more than once give no sample (Karn's
+//! Two smoothed values are kept. `srtt` comes from the oldest segment that an ACK covers, and so
+//! includes the time that the receiver held its ACK: it feeds the timeout, one sample per round
+//! trip (RFC 6298, section 3). `srtt_pace` comes from the newest covered segment, and so is free of
+//! that delay: it feeds the pacer, one sample per ACK, none longer than what sets a pace
+//! ([`longest_paced_rtt`]), and none of an ACK that the peer's timer released
+//! ([`ack_delay`](super::ack_delay)). Segments that left more than once give no sample (Karn's
 //! algorithm, RFC 6298, section 3).
 
 use super::min_rtt::{self, MinRtt, Successors};
@@ -116,16 +117,17 @@ impl Rtt {
         self.take(rtt, config, granularity);
     }
 
-    /// The newest segment never retransmitted that an ACK covers had the round-trip time `rtt`. `held`: the peer may have
-    /// held the ACK, which is no reason to believe that the path has become longer.
+    /// The newest segment never retransmitted that an ACK covers had the round-trip time `rtt`.
+    /// `held`: the peer may have held the ACK, which is no reason to believe that the path has
+    /// become longer.
     pub(crate) fn on_newest(&mut self, successors: &mut Successors, now: Instant, rtt: Duration, held: bool) {
         let sample = clamp(rtt);
         let before = self.min.get();
         if !held || before.is_none_or(|min| sample <= min.as_nanos()) {
             self.min.on_sample(successors, now, Duration::from_nanos(sample));
         }
-        // A stall that is over does not set the pace, neither as this sample nor as an earlier one. It may have been so
-        // long that it is the smallest sample of late.
+        // A stall that is over does not set the pace, neither as this sample nor as an earlier one.
+        // It may have been so long that it is the smallest sample of late.
         let min = before.into_iter().chain(self.min.get()).min();
         let longest = longest_paced_rtt(min).as_nanos().min(LONGEST_SAMPLE);
         let sample = sample.min(longest);
@@ -134,13 +136,14 @@ impl Rtt {
         self.pace = if first { sample << 3 } else { pace - (pace >> 3) + sample };
     }
 
-    /// Nothing was sent for `idle`: after ten seconds the pacer's estimate is used until a sample replaces it.
+    /// Nothing was sent for `idle`: after ten seconds the pacer's estimate is used until a sample
+    /// replaces it.
     pub(crate) fn on_idle(&mut self, idle: Duration) {
         self.pace_is_old |= idle > PACE_MEMORY;
     }
 
-    /// The oldest segment never retransmitted that an ACK covers had the round-trip time `rtt`. Taken once per
-    /// round trip, so that the gains of RFC 6298 fit.
+    /// The oldest segment never retransmitted that an ACK covers had the round-trip time `rtt`.
+    /// Taken once per round trip, so that the gains of RFC 6298 fit.
     pub(crate) fn on_oldest(
         &mut self,
         rtt: Duration,
@@ -155,7 +158,8 @@ impl Rtt {
         }
     }
 
-    /// RFC 4015, section 3.1: SRTT := max(SRTT before, sample), RTTVAR := max(RTTVAR before, sample / 2).
+    /// RFC 4015, section 3.1: SRTT := max(SRTT before, sample), RTTVAR := max(RTTVAR before, sample
+    /// / 2).
     pub(crate) fn adapt_to_spurious_timeout(
         &mut self,
         rtt: Duration,
@@ -189,8 +193,9 @@ impl Rtt {
         // RFC 6298, 2.3; the field holds 4 RTTVAR.
         let variation = Duration::from_nanos(self.rttvar).max(granularity);
         let rto = match config.rto_floor {
-            // Linux, `__tcp_set_rto`. RFC 6298, 2.4, floors the sum with 1 s; a lower floor of the sum does nothing on a
-            // path whose RTT exceeds it, and leaves no time for a delayed ACK there.
+            // Linux, `__tcp_set_rto`. RFC 6298, 2.4, floors the sum with 1 s; a lower floor of the
+            // sum does nothing on a path whose RTT exceeds it, and leaves no time for a delayed ACK
+            // there.
             RtoFloor::Variance => srtt.saturating_add(variation.max(config.min_rto)),
             RtoFloor::Sum => srtt.saturating_add(variation).max(config.min_rto),
         };
@@ -289,8 +294,8 @@ mod tests {
         assert_eq!(rtt.srtt(), Some(ms(150)));
     }
 
-    /// A stall of minutes is over in the pacer's estimate as soon as it is over on the path, even if it gave the first
-    /// sample of all.
+    /// A stall of minutes is over in the pacer's estimate as soon as it is over on the path, even
+    /// if it gave the first sample of all.
     #[test]
     fn a_sample_of_minutes_does_not_set_the_pace() {
         let (mut next, now) = (Successors::default(), Instant::from_secs(1));
@@ -321,7 +326,8 @@ mod tests {
         }
     }
 
-    /// RFC 8985, section 6.2: RACK.min_RTT follows a path that has become longer, but not a peer that holds its ACKs.
+    /// RFC 8985, section 6.2: RACK.min_RTT follows a path that has become longer, but not a peer
+    /// that holds its ACKs.
     #[test]
     fn the_minimum_is_of_the_last_minutes() {
         let mut rtt = Rtt::new(ms(1000), SeqNum(0));
@@ -335,7 +341,8 @@ mod tests {
         assert_eq!(rtt.min_rtt(), Some(ms(60)));
     }
 
-    /// Linux: the variance is floored, so that a peer has `min_rto` beyond a round trip. RFC 6298, 2.4: the sum is.
+    /// Linux: the variance is floored, so that a peer has `min_rto` beyond a round trip. RFC 6298,
+    /// 2.4: the sum is.
     #[test]
     fn a_steady_long_path_leaves_the_floor_beyond_its_round_trip() {
         for (rto_floor, rto) in [(RtoFloor::Variance, 500), (RtoFloor::Sum, 300)] {

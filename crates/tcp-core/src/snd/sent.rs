@@ -37,7 +37,8 @@ impl Flight {
             self.rto.send = None;
         }
         if was_reserved && self.reserved.is_empty() && self.chrono.is_in(Spending::Scheduler) {
-            // The cause when the last packet was queued; the connection is asked again if that has changed.
+            // The cause when the last packet was queued; the connection is asked again if that has
+            // changed.
             self.chrono.turn(now, self.spending(snd, config, snd.blocked));
         }
         if let Some(prr) = &mut self.recovery.prr {
@@ -76,8 +77,8 @@ impl Flight {
             }
             self.pacer.on_departure(now, out.len, &self.decision, snd.rtt.srtt_pace(), ctx.granularity);
         }
-        // RFC 6298, 5.1: start it if it is not running. The head's retransmission, an expiry's segment and
-        // every departure of a departure clock start it anew.
+        // RFC 6298, 5.1: start it if it is not running. The head's retransmission, an expiry's
+        // segment and every departure of a departure clock start it anew.
         let probe = out.reason == SendReason::TailLossProbe;
         let anew = (!new && start == snd.una) || out.reason.is_rto() || probe;
         if self.rto_at == Instant::FAR_FUTURE || anew || self.decision.clock != Clock::Ack {

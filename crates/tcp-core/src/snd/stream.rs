@@ -55,7 +55,8 @@ pub(crate) struct Stream {
     pub(super) stats: Stats,
     /// The last departure of data.
     pub(super) last_sent: Instant,
-    /// Congestion control's timer was served but did not move on: it is not served again before the next ACK.
+    /// Congestion control's timer was served but did not move on: it is not served again before the
+    /// next ACK.
     pub(super) cc_timer_stuck: bool,
     /// The last write found too little space: the application has more.
     pub(super) cut_short: bool,
@@ -73,7 +74,8 @@ pub(crate) struct Stream {
     pub(super) sack_seen: bool,
     /// The peer has sent a DSACK block.
     pub(super) dsack_seen: bool,
-    /// Time with something unsent or unacknowledged in earlier flights, in [coarse](Duration::to_coarse) units.
+    /// Time with something unsent or unacknowledged in earlier flights, in
+    /// [coarse](Duration::to_coarse) units.
     pub(super) busy: u32,
     /// RACK's knowledge of the path from earlier flights.
     pub(super) path: PathMemory,
@@ -186,7 +188,8 @@ impl Stream {
         self.buffer.memory() + size_of_val(&*self.cc) + losses + ecn + path_mtu
     }
 
-    /// RFC 6928, section 2: min(10 SMSS, max(2 SMSS, 14600)), scaled to the configured number of segments.
+    /// RFC 6928, section 2: min(10 SMSS, max(2 SMSS, 14600)), scaled to the configured number of
+    /// segments.
     pub(super) fn initial_window(&self, config: &ConnConfig) -> Window {
         let (smss, segments) = (u64::from(self.smss()), u64::from(config.initial_window.max(1)));
         Window::from_bytes((segments * smss).min((2 * smss).max(segments * 1460)))
@@ -202,7 +205,8 @@ impl Stream {
         self.path_mtu.as_deref().map_or(self.smss(), |path| path.full)
     }
 
-    /// Payload bytes of a segment that is sent again: less than others while a black hole is suspected.
+    /// Payload bytes of a segment that is sent again: less than others while a black hole is
+    /// suspected.
     pub(super) fn repair_smss(&self) -> u32 {
         self.cut().map_or(self.smss(), |cut| cut.min(self.smss()))
     }
@@ -271,10 +275,10 @@ impl Stream {
         self.una + self.window.wnd()
     }
 
-    /// The end of a retransmission of `[start, end)` that the peer can take if it has taken back window: old
-    /// data inside the window is retransmitted, and the rest is not (RFC 9293, section 3.8.6, SHLD-16; a peer
-    /// may drop a segment that ends beyond the edge as a whole). The head goes out into a closed window too, as
-    /// its probe. `None` if nothing of it can be sent.
+    /// The end of a retransmission of `[start, end)` that the peer can take if it has taken back
+    /// window: old data inside the window is retransmitted, and the rest is not (RFC 9293, section
+    /// 3.8.6, SHLD-16; a peer may drop a segment that ends beyond the edge as a whole). The head
+    /// goes out into a closed window too, as its probe. `None` if nothing of it can be sent.
     pub(super) fn fit_window(&self, start: SeqNum, end: SeqNum) -> Option<SeqNum> {
         let edge = self.wnd_end();
         if end.le(edge) {
@@ -288,9 +292,9 @@ impl Stream {
         }
     }
 
-    /// One past the last octet of new data that one segment may carry beside the windows of congestion control: an
-    /// SMSS, or all that is unsent, with the FIN behind it. `None` if it is none, or does not fit the peer's window
-    /// whole.
+    /// One past the last octet of new data that one segment may carry beside the windows of
+    /// congestion control: an SMSS, or all that is unsent, with the FIN behind it. `None` if it is
+    /// none, or does not fit the peer's window whole.
     pub(super) fn new_probe(&self) -> Option<SeqNum> {
         let unsent = self.buffer.end().saturating_distance_from(self.nxt);
         let end = self.nxt + unsent.min(self.smss());
@@ -343,8 +347,8 @@ impl Stream {
     }
 }
 
-/// Stands in for congestion control before the handshake is complete. Nobody asks it to send: without [`Stream::open`] there
-/// is no flight.
+/// Stands in for congestion control before the handshake is complete. Nobody asks it to send:
+/// without [`Stream::open`] there is no flight.
 #[derive(Debug)]
 struct StandIn;
 

@@ -1,5 +1,5 @@
-//! Every deadline of the sender: retransmission, tail loss probe, reordering, persist and SWS override, the pacer, the congestion control's
-//! own timer, and giving memory back.
+//! Every deadline of the sender: retransmission, tail loss probe, reordering, persist and SWS
+//! override, the pacer, the congestion control's own timer, and giving memory back.
 
 use super::Sender;
 use super::flight::Flight;
@@ -21,9 +21,10 @@ const ACK_TIMER: Duration = Duration::from_millis(40);
 /// The least time for which a SACKed head is given the benefit of the doubt.
 const MIN_RENEGING_DELAY: Duration = Duration::from_millis(10);
 
-/// How long a head may be SACKed before the peer counts as reneging (RFC 2018, section 8): half a round trip, at least
-/// 10 ms, as Linux has it. An ACK that covers the head may be on its way; and as the tags are given up by a timer,
-/// a peer that lies about them cannot make each of its ACKs cost a walk over all that is outstanding.
+/// How long a head may be SACKed before the peer counts as reneging (RFC 2018, section 8): half a
+/// round trip, at least 10 ms, as Linux has it. An ACK that covers the head may be on its way; and
+/// as the tags are given up by a timer, a peer that lies about them cannot make each of its ACKs
+/// cost a walk over all that is outstanding.
 pub(super) fn reneging_delay(srtt: Option<Duration>) -> Duration {
     srtt.map_or(MIN_RENEGING_DELAY, |srtt| Duration::from_nanos(srtt.as_nanos() / 2).max(MIN_RENEGING_DELAY))
 }
@@ -120,8 +121,8 @@ impl Sender {
 }
 
 impl Stream {
-    /// When congestion control wants to be called. An instant that stays due however often it is served would
-    /// keep the driver busy for ever.
+    /// When congestion control wants to be called. An instant that stays due however often it is
+    /// served would keep the driver busy for ever.
     fn cc_timer(&self) -> Option<Instant> {
         if self.cc_timer_stuck { None } else { self.cc.next_timeout() }
     }
@@ -133,7 +134,8 @@ impl Flight {
         self.rto_at != Instant::FAR_FUTURE && snd.rtt.backoff() > 0
     }
 
-    /// Starts the retransmission timer anew, or stops it if nothing is outstanding (RFC 6298, 5.2, 5.3).
+    /// Starts the retransmission timer anew, or stops it if nothing is outstanding (RFC 6298, 5.2,
+    /// 5.3).
     pub(super) fn restart_rto(&mut self, snd: &Stream, now: Instant, config: &ConnConfig) {
         self.rto_at = if self.board.is_empty() {
             Instant::FAR_FUTURE
@@ -147,15 +149,17 @@ impl Flight {
         };
     }
 
-    /// The wait that a departure clock itself imposes: an ACK cannot come for what it has not let go.
+    /// The wait that a departure clock itself imposes: an ACK cannot come for what it has not let
+    /// go.
     fn clock_wait(&self, snd: &Stream, now: Instant) -> Duration {
         self.pacer.earliest(&self.decision, snd.rtt.srtt_pace()).since(now)
     }
 
-    /// The least timeout under a departure clock that keeps `delta` segments in flight: the last of them leaves
-    /// `delta` - 1 gaps after the first, a round trip before the peer's ACK. SRTT and the wait in it lag behind a gap that
-    /// a decrease has just doubled, so that a small minimum of the timeout would let it end before. A peer that waits
-    /// for `delta` segments acknowledges fewer when its timer ends.
+    /// The least timeout under a departure clock that keeps `delta` segments in flight: the last of
+    /// them leaves `delta` - 1 gaps after the first, a round trip before the peer's ACK. SRTT and
+    /// the wait in it lag behind a gap that a decrease has just doubled, so that a small minimum of
+    /// the timeout would let it end before. A peer that waits for `delta` segments acknowledges
+    /// fewer when its timer ends.
     fn clocked_rto(&self, snd: &Stream, delta: u16) -> Duration {
         let (Some(pace), Some(rttvar)) = (snd.rtt.srtt_pace(), snd.rtt.rttvar()) else {
             return Duration::ZERO;
@@ -175,7 +179,8 @@ impl Flight {
         if self.recovery.rack.reorder_at <= now {
             self.on_reorder_timeout(snd, ctx, config);
         }
-        // Before the retransmission timer, which may be due at the same instant and then starts anew.
+        // Before the retransmission timer, which may be due at the same instant and then starts
+        // anew.
         if self.recovery.tlp.at <= now {
             self.on_probe_timeout(snd, ctx, config);
         }

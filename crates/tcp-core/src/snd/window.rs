@@ -39,12 +39,13 @@ impl PeerWindow {
         self.max
     }
 
-    /// Takes the window of an acceptable segment, unless an older one overtook a newer one. `una` is SND.UNA before
-    /// the segment counts.
+    /// Takes the window of an acceptable segment, unless an older one overtook a newer one. `una`
+    /// is SND.UNA before the segment counts.
     ///
-    /// Two rules go beyond RFC 9293. An ACK of new data is never old (Linux, `tcp_may_update_window`). And to a segment
-    /// at RCV.NXT, SND.WL1 is at most that: by the letter, after one segment with a sequence number ahead, forged or
-    /// sent before a loss, no ACK of a peer that has nothing to send could open the window again.
+    /// Two rules go beyond RFC 9293. An ACK of new data is never old (Linux,
+    /// `tcp_may_update_window`). And to a segment at RCV.NXT, SND.WL1 is at most that: by the
+    /// letter, after one segment with a sequence number ahead, forged or sent before a loss, no ACK
+    /// of a peer that has nothing to send could open the window again.
     pub(crate) fn update(&mut self, update: &WindowUpdate, una: SeqNum, rcv_nxt: SeqNum) {
         let WindowUpdate { seq, ack, wnd } = *update;
         let wl1 = if seq == rcv_nxt { self.wl1.min(rcv_nxt) } else { self.wl1 };
@@ -66,7 +67,8 @@ mod tests {
     const UNA: SeqNum = SeqNum(500);
     const RCV_NXT: SeqNum = SeqNum(u32::MAX - 9);
 
-    /// The window after `updates`, each a segment so far from RCV.NXT, so far from SND.UNA, with a window.
+    /// The window after `updates`, each a segment so far from RCV.NXT, so far from SND.UNA, with a
+    /// window.
     fn after(updates: &[(i32, i32, u32)]) -> u32 {
         let mut window = PeerWindow::new(1_000, RCV_NXT, UNA);
         for &(seq, ack, wnd) in updates {

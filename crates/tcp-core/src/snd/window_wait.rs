@@ -1,10 +1,10 @@
-//! What the peer's window or the cork makes an otherwise idle sender wait for: the next probe of a closed window, or the
-//! override of a rule that holds small segments back.
+//! What the peer's window or the cork makes an otherwise idle sender wait for: the next probe of a
+//! closed window, or the override of a rule that holds small segments back.
 
 use crate::time::{Duration, Instant};
 
-/// How long a small usable window (RFC 9293, section 3.8.6.2.1: 0.1 to 1 s) or a cork holds data back before the
-/// override.
+/// How long a small usable window (RFC 9293, section 3.8.6.2.1: 0.1 to 1 s) or a cork holds data
+/// back before the override.
 const SWS_OVERRIDE: Duration = Duration::from_millis(200);
 
 /// The wait, and its timer.
@@ -36,8 +36,9 @@ impl WindowWait {
     /// There is nothing to wait for.
     pub(super) const NONE: Self = Self { at: Instant::FAR_FUTURE, cause: WaitCause::Nothing, probes: 0 };
 
-    /// The window of `wnd` bytes, or the cork, keeps the sender from sending although nothing is outstanding: arms the
-    /// timer that ends this. `rto`: the timeout in force, without back-off. True if the wait for a closed window begins.
+    /// The window of `wnd` bytes, or the cork, keeps the sender from sending although nothing is
+    /// outstanding: arms the timer that ends this. `rto`: the timeout in force, without back-off.
+    /// True if the wait for a closed window begins.
     pub(super) fn begin(&mut self, now: Instant, wnd: u32, rto: Duration, max_rto: Duration) -> bool {
         let closed = wnd == 0;
         let probes = matches!(self.cause, WaitCause::Persist | WaitCause::Probe);
@@ -46,7 +47,8 @@ impl WindowWait {
             return false;
         }
         if closed {
-            // RFC 9293, section 3.8.6.1: the first probe after one RTO, then with exponential back-off.
+            // RFC 9293, section 3.8.6.1: the first probe after one RTO, then with exponential
+            // back-off.
             self.cause = WaitCause::Persist;
             let backed_off = rto.saturating_mul(1 << self.probes.min(32));
             self.at = now + backed_off.min(max_rto);

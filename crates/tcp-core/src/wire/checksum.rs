@@ -1,14 +1,17 @@
-//! The Internet checksum: the ones' complement of the ones' complement sum of 16-bit words (RFC 1071).
+//! The Internet checksum: the ones' complement of the ones' complement sum of 16-bit words (RFC
+//! 1071).
 //!
-//! The sum does not depend on byte order as long as all words use the same one (RFC 1071, section 2 (B)), so
-//! words of 32 bits are read in native order and added up in 64 bits, and the sum is swapped once at the end.
+//! The sum does not depend on byte order as long as all words use the same one (RFC 1071, section 2
+//! (B)), so words of 32 bits are read in native order and added up in 64 bits, and the sum is
+//! swapped once at the end.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A running ones' complement sum over pieces that together form one string of octets.
 ///
-/// A piece with an odd number of octets shifts those after it by one octet (RFC 1071, section 2 (B)); the
-/// accumulator keeps track of that. Items of fixed size may only be added at an even position.
+/// A piece with an odd number of octets shifts those after it by one octet (RFC 1071, section 2
+/// (B)); the accumulator keeps track of that. Items of fixed size may only be added at an even
+/// position.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Accumulator {
     /// Sum of words in native order. Each addition is below 2^32, so 2^32 of them fit.
@@ -23,7 +26,8 @@ impl Accumulator {
         Self { sum: 0, odd: false }
     }
 
-    /// The sum over the pseudo-header of IPv4 (RFC 9293, section 3.1); `len` is header plus data in octets.
+    /// The sum over the pseudo-header of IPv4 (RFC 9293, section 3.1); `len` is header plus data in
+    /// octets.
     #[must_use]
     pub fn pseudo_v4(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, len: usize) -> Self {
         let addresses =
@@ -31,7 +35,8 @@ impl Accumulator {
         Self { sum: addresses + pseudo_tail(protocol, len), odd: false }
     }
 
-    /// The sum over the pseudo-header of IPv6 (RFC 8200, section 8.1); `len` is header plus data in octets.
+    /// The sum over the pseudo-header of IPv6 (RFC 8200, section 8.1); `len` is header plus data in
+    /// octets.
     #[must_use]
     pub fn pseudo_v6(src: Ipv6Addr, dst: Ipv6Addr, protocol: u8, len: usize) -> Self {
         Self { sum: sum_16(src.octets()) + sum_16(dst.octets()) + pseudo_tail(protocol, len), odd: false }
@@ -93,8 +98,8 @@ pub fn checksum(bytes: &[u8]) -> u16 {
     !u16::from_be(fold(sum_words(bytes)))
 }
 
-/// The updated checksum of a packet in which one 16-bit field changes `from` one value `to` another, without
-/// reading the rest (RFC 1624, section 3, equation 3).
+/// The updated checksum of a packet in which one 16-bit field changes `from` one value `to`
+/// another, without reading the rest (RFC 1624, section 3, equation 3).
 #[must_use]
 pub const fn update(checksum: u16, from: u16, to: u16) -> u16 {
     let mut sum = !checksum as u32 + !from as u32 + to as u32;
@@ -125,8 +130,8 @@ fn sum_16(bytes: [u8; 16]) -> u64 {
     words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum()
 }
 
-/// 64 bits to 16, with end-around carry: a number and itself with its halves exchanged add up to the sum of the halves, and its carry,
-/// in the upper half.
+/// 64 bits to 16, with end-around carry: a number and itself with its halves exchanged add up to
+/// the sum of the halves, and its carry, in the upper half.
 const fn fold(sum: u64) -> u16 {
     let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
     (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
@@ -137,9 +142,10 @@ const LONG: usize = 64;
 
 /// The sum of 32-bit words of which two are read at once, in native order.
 ///
-/// One sum is that of both together, which overflows; the other one is that of the upper words alone, which does not below 2^32 pairs. The
-/// lower words are what is left of the first without the second. That takes two additions and a shift for two words. The loops
-/// have no lanes of their own, for only then do compilers make vectors of them.
+/// One sum is that of both together, which overflows; the other one is that of the upper words
+/// alone, which does not below 2^32 pairs. The lower words are what is left of the first without
+/// the second. That takes two additions and a shift for two words. The loops have no lanes of their
+/// own, for only then do compilers make vectors of them.
 #[derive(Default)]
 struct PairSum {
     both: u64,
@@ -172,7 +178,8 @@ fn sum_words(bytes: &[u8]) -> u64 {
     sum.sum() + sum_short(rest)
 }
 
-/// [`sum_words`] of a string that is copied to one of the same length, so that each octet is read once.
+/// [`sum_words`] of a string that is copied to one of the same length, so that each octet is read
+/// once.
 fn copy_words(bytes: &[u8], to: &mut [u8]) -> u64 {
     let ((pairs, rest), (target, target_rest)) = (bytes.as_chunks(), to.as_chunks_mut());
     let mut sum = PairSum::default();

@@ -1,7 +1,7 @@
 //! Shared by all emitters: the header buffer, and who computes the transport checksum.
 
-/// Space for the headers of one packet, without allocation: IPv6 or IPv4 with options, and the longest TCP
-/// header.
+/// Space for the headers of one packet, without allocation: IPv6 or IPv4 with options, and the
+/// longest TCP header.
 #[derive(Clone, Debug)]
 pub struct HeaderBuf {
     pub(super) bytes: [u8; Self::CAPACITY],
@@ -75,8 +75,8 @@ pub enum TxChecksumMode {
 pub enum TxChecksum {
     /// Nothing: it is complete.
     Complete,
-    /// Sum everything from `start` to the end of the packet, and store the complement `offset` octets after
-    /// `start`.
+    /// Sum everything from `start` to the end of the packet, and store the complement `offset`
+    /// octets after `start`.
     Partial {
         /// Start of the transport header, octets from the start of the IP header.
         start: u16,

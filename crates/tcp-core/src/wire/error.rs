@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-/// Why a received packet was rejected. Nothing of it was used. For counters, see [`index`](Self::index).
+/// Why a received packet was rejected. Nothing of it was used. For counters, see
+/// [`index`](Self::index).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -12,8 +13,8 @@ pub enum WireError {
     /// The version is neither 4 nor 6.
     #[error("IP version neither 4 nor 6")]
     BadVersion,
-    /// Invalid length in an IP header: an IHL below 5, a total length inside the header, an option beyond its
-    /// header.
+    /// Invalid length in an IP header: an IHL below 5, a total length inside the header, an option
+    /// beyond its header.
     #[error("impossible header length")]
     BadHeaderLength,
     /// The checksum of the IPv4 header is wrong.
@@ -47,11 +48,12 @@ pub enum WireError {
     /// hop-by-hop options that are not first (RFC 8200, section 4.1).
     #[error("too many or misplaced IPv6 extension headers")]
     ExtensionHeaders,
-    /// An unknown IPv6 option whose type says that the packet must be discarded (RFC 8200, section 4.2).
+    /// An unknown IPv6 option whose type says that the packet must be discarded (RFC 8200, section
+    /// 4.2).
     #[error("unrecognized IPv6 option that forbids processing")]
     UnrecognizedOption,
-    /// A routing header with segments left: this host is not the final destination, and does not forward (RFC
-    /// 8200, section 4.4).
+    /// A routing header with segments left: this host is not the final destination, and does not
+    /// forward (RFC 8200, section 4.4).
     #[error("IPv6 routing header with segments left")]
     SegmentsLeft,
     /// An ICMP error that quotes less than the first eight octets of the transport header.
@@ -94,8 +96,8 @@ pub enum EmitError {
     /// One address is IPv4, the other IPv6.
     #[error("source and destination are of different IP versions")]
     MixedVersions,
-    /// The packet would exceed what the IP header can state: 65,535 octets of total length (IPv4) or payload
-    /// (IPv6).
+    /// The packet would exceed what the IP header can state: 65,535 octets of total length (IPv4)
+    /// or payload (IPv6).
     #[error("packet longer than 65535 octets")]
     TooLong,
     /// The options take more than 40 octets.

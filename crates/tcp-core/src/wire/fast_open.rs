@@ -1,10 +1,11 @@
-//! The cookie of TCP Fast Open (RFC 7413, section 4.1.1), in an option of its own or in the experimental one that came before it
-//! (RFC 6994, with the experiment identifier 0xF989).
+//! The cookie of TCP Fast Open (RFC 7413, section 4.1.1), in an option of its own or in the
+//! experimental one that came before it (RFC 6994, with the experiment identifier 0xF989).
 
 use core::fmt;
 
-/// What a fast open option holds: a cookie of 4 to 16 octets, an even number, or nothing, which requests one. Two cookies are
-/// equal if the option is, too; compare [`as_slice`](Self::as_slice) to compare what was issued.
+/// What a fast open option holds: a cookie of 4 to 16 octets, an even number, or nothing, which
+/// requests one. Two cookies are equal if the option is, too; compare [`as_slice`](Self::as_slice)
+/// to compare what was issued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FastOpenCookie {
     /// Zero from `len` on.
@@ -21,7 +22,8 @@ impl FastOpenCookie {
     /// No cookie: the client requests one.
     pub const REQUEST: Self = Self { octets: [0; Self::MAX_LEN], len: 0, experimental: false };
 
-    /// A cookie, or a request if there are no octets; `None` if the number of octets is not one that RFC 7413 permits.
+    /// A cookie, or a request if there are no octets; `None` if the number of octets is not one
+    /// that RFC 7413 permits.
     #[must_use]
     pub fn new(octets: &[u8]) -> Option<Self> {
         let len = octets.len();

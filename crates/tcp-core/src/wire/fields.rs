@@ -1,4 +1,5 @@
-//! Segments whose headers stay fields: for endpoints in one process, which need no octets between them.
+//! Segments whose headers stay fields: for endpoints in one process, which need no octets between
+//! them.
 
 use super::tcp::{OptionLayout, TcpHeader, TcpSegment};
 use super::{Ecn, EmitError, IpInfo, IpVersion, Payload, TcpFlags, ipv4, ipv6, tcp};
@@ -16,9 +17,10 @@ impl TcpHeader<'_> {
         ip + tcp::HEADER_LEN + self.options.encoded_len()
     }
 
-    /// What [`parse`](super::parse) makes of the octets that [`emit_tcp`](super::emit_tcp) makes of this header and `payload`, without
-    /// [`raw_options`](TcpSegment::raw_options). `None` if the options are not in the standard layout, the addresses are of two
-    /// versions, or the packet would be too long.
+    /// What [`parse`](super::parse) makes of the octets that [`emit_tcp`](super::emit_tcp) makes of
+    /// this header and `payload`, without [`raw_options`](TcpSegment::raw_options). `None` if the
+    /// options are not in the standard layout, the addresses are of two versions, or the packet
+    /// would be too long.
     #[must_use]
     pub fn as_received<'a>(&self, payload: Payload<'a>) -> Option<(IpInfo, TcpSegment<'a>)> {
         let total_len = self.standard_len() + payload.len();

@@ -5,8 +5,8 @@ use core::ops::{BitOr, BitOrAssign};
 
 /// A set of TCP control bits.
 ///
-/// Only contains the nine assigned bits: the three reserved ones are ignored on receipt and sent as zero (RFC
-/// 9293, section 3.1).
+/// Only contains the nine assigned bits: the three reserved ones are ignored on receipt and sent as
+/// zero (RFC 9293, section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TcpFlags(u16);
 

@@ -1,4 +1,5 @@
-//! Fragments of IP packets (RFC 791, section 3.2; RFC 8200, section 4.5): a checked view of one, and the headers of the whole.
+//! Fragments of IP packets (RFC 791, section 3.2; RFC 8200, section 4.5): a checked view of one,
+//! and the headers of the whole.
 
 use super::field::be16;
 use super::{Ecn, IpInfo, IpVersion, Payload, RxPacket, WireError, ipv4, ipv6, upper};
@@ -73,8 +74,9 @@ pub(crate) fn parse_fragment<'a>(packet: &RxPacket<'a>) -> Result<Fragment<'a>, 
 }
 
 impl Fragment<'_> {
-    /// True for a first fragment with all of the headers up to that of the transport: RFC 7112 demands it of IPv6, and whoever cuts an
-    /// IPv4 packet elsewhere wants to hide something (RFC 1858, RFC 3128).
+    /// True for a first fragment with all of the headers up to that of the transport: RFC 7112
+    /// demands it of IPv6, and whoever cuts an IPv4 packet elsewhere wants to hide something (RFC
+    /// 1858, RFC 3128).
     pub(crate) fn has_transport_header(&self) -> bool {
         let Some((protocol, at)) = self.transport() else { return false };
         let least = match protocol {
@@ -85,8 +87,8 @@ impl Fragment<'_> {
         self.payload.len() >= at + least
     }
 
-    /// True if an ICMP error may be sent about it: not if it is a part of one itself, as far as it shows (RFC 1122, section 3.2.2; RFC 4443,
-    /// section 2.4).
+    /// True if an ICMP error may be sent about it: not if it is a part of one itself, as far as it
+    /// shows (RFC 1122, section 3.2.2; RFC 4443, section 2.4).
     pub(crate) fn may_be_answered(&self) -> bool {
         let protocol = if self.offset == 0 { self.transport() } else { Some((self.protocol, usize::MAX)) };
         let Some((protocol, at)) = protocol else { return false };
@@ -109,8 +111,8 @@ impl Fragment<'_> {
     }
 }
 
-/// Makes the headers of a first fragment those of a packet with `data` octets behind them. `protocol` is named at `named_at`; `ecn` replaces the
-/// codepoint.
+/// Makes the headers of a first fragment those of a packet with `data` octets behind them.
+/// `protocol` is named at `named_at`; `ecn` replaces the codepoint.
 pub(crate) fn make_whole(headers: &mut [u8], named_at: u16, protocol: u8, data: usize, ecn: Option<Ecn>) {
     let len = headers.len();
     if let Some(field) = headers.get_mut(usize::from(named_at)) {

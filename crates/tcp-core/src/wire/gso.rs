@@ -1,8 +1,8 @@
 //! Segmentation in software: splits a super-packet into wire packets.
 //!
-//! For devices without offload, in-memory links and captures. The result is what a network card would
-//! produce: sequence numbers and lengths are updated, FIN and PSH go to the last packet, CWR to the first
-//! (RFC 3168, section 6.1.2: it is sent once), everything else is the same in all.
+//! For devices without offload, in-memory links and captures. The result is what a network card
+//! would produce: sequence numbers and lengths are updated, FIN and PSH go to the last packet, CWR
+//! to the first (RFC 3168, section 6.1.2: it is sent once), everything else is the same in all.
 
 use super::checksum::Accumulator;
 use super::emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
@@ -13,16 +13,16 @@ use core::num::NonZeroU16;
 
 /// The wire packets of one super-packet, in order; created by [`split`].
 ///
-/// Each call of [`next_into`](Self::next_into) writes one packet's headers and returns its payload. Not an
-/// `Iterator`, because all items use the same buffer.
+/// Each call of [`next_into`](Self::next_into) writes one packet's headers and returns its payload.
+/// Not an `Iterator`, because all items use the same buffer.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
     headers: SegmentHeaders,
     /// The rest of the payload.
     payload: Payload<'a>,
     mode: TxChecksumMode,
-    /// Sum over the pseudo-header without the length, and, for complete checksums, over the TCP header without sequence
-    /// number, flags and checksum: what all packets have in common.
+    /// Sum over the pseudo-header without the length, and, for complete checksums, over the TCP
+    /// header without sequence number, flags and checksum: what all packets have in common.
     common_sum: Accumulator,
 }
 
@@ -44,21 +44,21 @@ pub struct SegmentHeaders {
     offset: u16,
     seq: u32,
     identification: u16,
-    /// Sum over the IPv4 header without total length, identification and checksum, the only fields that
-    /// differ.
+    /// Sum over the IPv4 header without total length, identification and checksum, the only fields
+    /// that differ.
     ip_sum: Accumulator,
     first: bool,
     done: bool,
 }
 
-/// Prepares to split the packet with these `headers` (IP and TCP, nothing after them) and this payload into
-/// packets with `segment_size` octets of data, fewer in the last one. A payload that fits makes one packet.
-/// Lengths and checksums in `headers` are ignored.
+/// Prepares to split the packet with these `headers` (IP and TCP, nothing after them) and this
+/// payload into packets with `segment_size` octets of data, fewer in the last one. A payload that
+/// fits makes one packet. Lengths and checksums in `headers` are ignored.
 ///
 /// # Errors
-/// [`EmitError::BadHeaders`] if `headers` are not those of a TCP packet; [`EmitError::NotSplittable`] if
-/// there would be several packets with SYN, RST or URG; [`EmitError::TooLong`] if a packet would exceed IP's
-/// maximum length.
+/// [`EmitError::BadHeaders`] if `headers` are not those of a TCP packet;
+/// [`EmitError::NotSplittable`] if there would be several packets with SYN, RST or URG;
+/// [`EmitError::TooLong`] if a packet would exceed IP's maximum length.
 pub fn split<'a>(
     headers: &'a [u8],
     payload: Payload<'a>,
@@ -70,8 +70,8 @@ pub fn split<'a>(
     Ok(Segments { headers, payload, mode, common_sum })
 }
 
-/// Prepares to [`split`] a received packet, at its segment size and by its own headers; one without a segment size stays one packet.
-/// For whoever hands on what a device with offload has received.
+/// Prepares to [`split`] a received packet, at its segment size and by its own headers; one without
+/// a segment size stays one packet. For whoever hands on what a device with offload has received.
 ///
 /// # Errors
 /// As [`split`], also for a packet of anything but TCP.
@@ -123,7 +123,8 @@ impl IpHeader {
     }
 }
 
-/// Prepares the headers of the packets into which [`split`] divides a packet with `payload_len` octets of data.
+/// Prepares the headers of the packets into which [`split`] divides a packet with `payload_len`
+/// octets of data.
 ///
 /// # Errors
 /// As [`split`].
@@ -188,15 +189,16 @@ impl<'a> Segments<'a> {
         self.headers.remaining()
     }
 
-    /// Writes the headers of the next packet into `buf` and returns its payload and what remains to be done
-    /// for its checksum; `None` after the last one.
+    /// Writes the headers of the next packet into `buf` and returns its payload and what remains to
+    /// be done for its checksum; `None` after the last one.
     pub fn next_into(&mut self, buf: &mut HeaderBuf) -> Option<(Emitted, Payload<'a>)> {
         let mut rest = self.payload;
         let length = self.next_headers(buf)?;
         Some((Emitted { header_len: self.headers.len, checksum: self.checksum() }, rest.split_to(length)))
     }
 
-    /// Writes the headers of the next packet into `buf`, which is empty after the last one. Returns the octets of its payload.
+    /// Writes the headers of the next packet into `buf`, which is empty after the last one. Returns
+    /// the octets of its payload.
     pub(crate) fn next_headers(&mut self, buf: &mut HeaderBuf) -> Option<usize> {
         let Next { data: length, seq, offset_and_flags } = self.headers.next(buf)?;
         let data = self.payload.split_to(length);
@@ -206,7 +208,8 @@ impl<'a> Segments<'a> {
         sum.add_u16((self.headers.len - tcp_at + length) as u16);
         let field = match self.mode {
             TxChecksumMode::Complete => {
-                // Not read from the header: what was just written in pieces is not there yet for a wide load.
+                // Not read from the header: what was just written in pieces is not there yet for a
+                // wide load.
                 sum.add_u32(seq);
                 sum.add_u16(offset_and_flags);
                 for slice in data.slices() {
@@ -248,8 +251,8 @@ impl SegmentHeaders {
         if self.done { 0 } else { self.left.div_ceil(self.segment_size).max(1) }
     }
 
-    /// Writes the headers of the next packet into `buf`, with a TCP checksum of zero, and returns the octets of its
-    /// payload; `None` after the last one.
+    /// Writes the headers of the next packet into `buf`, with a TCP checksum of zero, and returns
+    /// the octets of its payload; `None` after the last one.
     pub fn next_into(&mut self, buf: &mut HeaderBuf) -> Option<usize> {
         self.next(buf).map(|next| next.data)
     }

@@ -1,7 +1,7 @@
 //! ICMP (RFC 792) and ICMPv6 (RFC 4443): echo, and the errors that concern a TCP connection.
 //!
-//! An error quotes the packet that caused it. Anyone can send one; the caller must make the checks of RFC
-//! 5927 (is the quoted sequence number outstanding?).
+//! An error quotes the packet that caused it. Anyone can send one; the caller must make the checks
+//! of RFC 5927 (is the quoted sequence number outstanding?).
 
 use super::checksum::Accumulator;
 use super::emit::HeaderBuf;
@@ -67,8 +67,8 @@ pub enum IcmpErrorKind {
         /// The code field, whose meaning depends on the IP version.
         code: u8,
     },
-    /// A router could not forward the packet whole: fragmentation needed with DF (RFC 1191), or packet too big
-    /// (RFC 4443, section 3.2).
+    /// A router could not forward the packet whole: fragmentation needed with DF (RFC 1191), or
+    /// packet too big (RFC 4443, section 3.2).
     PacketTooBig {
         /// The MTU of the next hop, octets; zero from a router older than RFC 1191. Not validated.
         mtu: u32,
@@ -105,8 +105,8 @@ pub enum Unreachable {
 }
 
 impl Unreachable {
-    /// True for what RFC 1122, section 4.2.3.9 calls a hard error: protocol and port. In synchronized states
-    /// RFC 5927, section 5.2 treats it as soft.
+    /// True for what RFC 1122, section 4.2.3.9 calls a hard error: protocol and port. In
+    /// synchronized states RFC 5927, section 5.2 treats it as soft.
     #[must_use]
     pub const fn is_hard(self) -> bool {
         matches!(self, Self::Protocol | Self::Port)
@@ -248,8 +248,8 @@ pub enum IcmpEmit {
     Error(IcmpErrorKind),
 }
 
-/// Writes the IP and ICMP headers, including the checksum, of a message whose data (for an error: the start
-/// of the offending packet) is `payload`; returns the headers' length.
+/// Writes the IP and ICMP headers, including the checksum, of a message whose data (for an error:
+/// the start of the offending packet) is `payload`; returns the headers' length.
 ///
 /// # Errors
 /// [`EmitError`]; `buf` is empty then.

@@ -77,8 +77,8 @@ pub(super) fn check(head: &[u8], available: usize) -> Result<(&[u8; HEADER_LEN],
     Ok((fixed, info))
 }
 
-/// Source, destination, protocol and the rest after the header of a packet quoted by an ICMP error: it may be
-/// truncated and its checksum may be stale. `None` if it is not a first fragment.
+/// Source, destination, protocol and the rest after the header of a packet quoted by an ICMP error:
+/// it may be truncated and its checksum may be stale. `None` if it is not a first fragment.
 pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> {
     let fixed: &[u8; HEADER_LEN] = quote.first_chunk()?;
     let header_len = header_len(fixed);
@@ -146,7 +146,8 @@ impl Ipv4Emit {
     }
 }
 
-/// Makes the header of a first fragment that of a packet with this length; `ecn` replaces the codepoint.
+/// Makes the header of a first fragment that of a packet with this length; `ecn` replaces the
+/// codepoint.
 pub(super) fn make_whole(header: &mut [u8], total_len: usize, ecn: Option<Ecn>) {
     let Some(fixed) = header.first_chunk_mut::<HEADER_LEN>() else { return };
     if let Some(ecn) = ecn {

@@ -9,8 +9,8 @@ pub(crate) const MIN_MTU_V6: u32 = 1_280;
 /// The fixed header's length, octets.
 pub(super) const HEADER_LEN: usize = 40;
 
-/// Maximum number of extension headers before the transport header. Each may occur once (RFC 8200, section
-/// 4.1; destination options twice), so more would be an attack on the parser's time.
+/// Maximum number of extension headers before the transport header. Each may occur once (RFC 8200,
+/// section 4.1; destination options twice), so more would be an attack on the parser's time.
 pub const MAX_EXTENSION_HEADERS: usize = 8;
 
 const HOP_BY_HOP: u8 = 0;
@@ -28,7 +28,8 @@ pub(super) struct Ipv6Header {
     pub(super) protocol: u8,
 }
 
-/// Parses the headers at the start of `head`; `available` is the length of all slices of the packet.
+/// Parses the headers at the start of `head`; `available` is the length of all slices of the
+/// packet.
 #[inline(always)]
 pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv6Header, WireError> {
     let (fixed, mut info) = check(head, available)?;
@@ -86,8 +87,9 @@ pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> 
     Some((src.into(), dst.into(), protocol, quote.get(header_len..)?))
 }
 
-/// Skips hop-by-hop options, routing, destination options and atomic fragments: the protocol number and
-/// offset of the first other header. `head` starts with the fixed header and ends where the packet does.
+/// Skips hop-by-hop options, routing, destination options and atomic fragments: the protocol number
+/// and offset of the first other header. `head` starts with the fixed header and ends where the
+/// packet does.
 pub(crate) fn skip_extensions(next_header: u8, head: &[u8]) -> Result<(u8, usize), WireError> {
     skip_from(next_header, head, HEADER_LEN)
 }
@@ -125,12 +127,13 @@ fn walk(next_header: u8, head: &[u8], start: usize) -> Result<(Stop, usize), Wir
         let len = if protocol == FRAGMENT { 8 } else { 8 + 8 * usize::from(len) };
         let header = rest.get(..len).ok_or(WireError::Truncated)?;
         match protocol {
-            // RFC 8200, section 4.4: with no segments left, a routing header of any type is ignored.
+            // RFC 8200, section 4.4: with no segments left, a routing header of any type is
+            // ignored.
             ROUTING if segments_left > 0 => return Err(WireError::SegmentsLeft),
             ROUTING => {}
             FRAGMENT => {
-                // RFC 6946, section 4: an atomic fragment (offset zero and no more fragments) is a whole
-                // packet.
+                // RFC 6946, section 4: an atomic fragment (offset zero and no more fragments) is a
+                // whole packet.
                 let offset_and_more = u16::from_be_bytes([header[2], header[3]]) & 0xfff9;
                 if offset_and_more != 0 {
                     return Ok((Stop::Fragment, at));
@@ -144,12 +147,13 @@ fn walk(next_header: u8, head: &[u8], start: usize) -> Result<(Stop, usize), Wir
     Err(WireError::ExtensionHeaders)
 }
 
-/// In a packet accepted by [`parse`], the position of the number that names the header at `header_len`: in
-/// the fixed header or in the last extension header.
+/// In a packet accepted by [`parse`], the position of the number that names the header at
+/// `header_len`: in the fixed header or in the last extension header.
 pub(super) fn named_at(head: &[u8], header_len: u16) -> u16 {
     const NEXT_HEADER: u16 = 6;
     let (mut named_at, mut at) = (NEXT_HEADER, HEADER_LEN as u16);
-    // Extension headers are at least eight octets long, and there are at most MAX_EXTENSION_HEADERS.
+    // Extension headers are at least eight octets long, and there are at most
+    // MAX_EXTENSION_HEADERS.
     while at < header_len
         && let Some(&protocol) = head.get(usize::from(named_at))
         && let Some(&len) = head.get(usize::from(at) + 1)
@@ -160,8 +164,8 @@ pub(super) fn named_at(head: &[u8], header_len: u16) -> u16 {
     named_at
 }
 
-/// RFC 8200, section 4.2: the two highest bits of an unknown option's type tell whether the packet may be
-/// processed.
+/// RFC 8200, section 4.2: the two highest bits of an unknown option's type tell whether the packet
+/// may be processed.
 fn check_options(mut options: &[u8]) -> Result<(), WireError> {
     while let Some((&kind, rest)) = options.split_first() {
         const PAD1: u8 = 0;
@@ -181,8 +185,8 @@ fn check_options(mut options: &[u8]) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Makes the headers of a first fragment, without the fragment header, those of a packet with this length behind the fixed header;
-/// `ecn` replaces the codepoint.
+/// Makes the headers of a first fragment, without the fragment header, those of a packet with this
+/// length behind the fixed header; `ecn` replaces the codepoint.
 pub(super) fn make_whole(headers: &mut [u8], payload_len: usize, ecn: Option<Ecn>) {
     let Some(fixed) = headers.first_chunk_mut::<HEADER_LEN>() else { return };
     fixed[4..6].copy_from_slice(&(payload_len as u16).to_be_bytes());

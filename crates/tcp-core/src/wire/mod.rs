@@ -1,8 +1,10 @@
-//! The wire codec: IPv4, IPv6, TCP, UDP and ICMP, as checked views of received packets and emitters of headers.
+//! The wire codec: IPv4, IPv6, TCP, UDP and ICMP, as checked views of received packets and emitters
+//! of headers.
 //!
-//! [`parse`] turns an [`RxPacket`] into a [`Datagram`], which borrows from it, or returns the reason why it
-//! was rejected. [`emit_tcp`] writes the headers of a segment into a [`HeaderBuf`]; the payload is not
-//! copied. Nothing here allocates, and no packet, however malformed, causes a panic.
+//! [`parse`] turns an [`RxPacket`] into a [`Datagram`], which borrows from it, or returns the
+//! reason why it was rejected. [`emit_tcp`] writes the headers of a segment into a [`HeaderBuf`];
+//! the payload is not copied. Nothing here allocates, and no packet, however malformed, causes a
+//! panic.
 
 pub mod checksum;
 mod emit;
@@ -53,8 +55,8 @@ use core::num::NonZeroU16;
 /// One IP packet, or several segments of one connection that the device merged into a super-packet.
 #[derive(Clone, Copy, Debug)]
 pub struct RxPacket<'a> {
-    /// The start of the packet, from the first octet of the IP header; contains all headers (for an ICMP
-    /// error: also those of the quoted packet).
+    /// The start of the packet, from the first octet of the IP header; contains all headers (for an
+    /// ICMP error: also those of the quoted packet).
     pub head: &'a [u8],
     /// The rest of the payload; empty if `head` holds everything.
     pub more: [&'a [u8]; 2],
@@ -62,8 +64,9 @@ pub struct RxPacket<'a> {
     pub segment_size: Option<NonZeroU16>,
     /// What is known about the transport checksum.
     pub checksum: RxChecksum,
-    /// The memory that has the packet, if the device lends it: a connection may keep a part of it instead of a copy, until the
-    /// application has read it. `None`: everything is copied. Only worth while for packets that take at least half of it.
+    /// The memory that has the packet, if the device lends it: a connection may keep a part of it
+    /// instead of a copy, until the application has read it. `None`: everything is copied. Only
+    /// worth while for packets that take at least half of it.
     pub memory: Option<&'a Bytes>,
 }
 
@@ -112,8 +115,8 @@ impl<'a> RxPacket<'a> {
     }
 }
 
-/// What is known about the transport checksum of a received packet. That of the IPv4 header is always
-/// verified.
+/// What is known about the transport checksum of a received packet. That of the IPv4 header is
+/// always verified.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum RxChecksum {
     /// Nothing: verify it.
@@ -219,8 +222,8 @@ pub enum Transport<'a> {
     },
 }
 
-/// Checks a received packet: IP header, lengths, checksums, and the TCP, ICMP or UDP header. Octets after the
-/// packet's stated length are padding and ignored.
+/// Checks a received packet: IP header, lengths, checksums, and the TCP, ICMP or UDP header. Octets
+/// after the packet's stated length are padding and ignored.
 ///
 /// # Errors
 /// [`WireError`]: the first check that failed, outermost header first.
@@ -261,8 +264,8 @@ pub fn parse<'a>(packet: &RxPacket<'a>) -> Result<Datagram<'a>, WireError> {
     }
 }
 
-/// The common options are handled here, so that the usual segment's datagram is built in place instead of
-/// being copied.
+/// The common options are handled here, so that the usual segment's datagram is built in place
+/// instead of being copied.
 #[inline(always)]
 fn parse_tcp<'a>(
     ip: IpInfo,

@@ -1,8 +1,8 @@
-//! TCP options: MSS (RFC 9293, section 3.2), window scale and timestamps (RFC 7323), SACK (RFC 2018), fast open (RFC
-//! 7413), and any other option as kind and data.
+//! TCP options: MSS (RFC 9293, section 3.2), window scale and timestamps (RFC 7323), SACK (RFC
+//! 2018), fast open (RFC 7413), and any other option as kind and data.
 //!
-//! Two views of the same octets: [`TcpOptions`] is what a connection uses, small and `Copy`; [`OptionIter`]
-//! and [`emit_option_list`] preserve order and unknown options, for tools.
+//! Two views of the same octets: [`TcpOptions`] is what a connection uses, small and `Copy`;
+//! [`OptionIter`] and [`emit_option_list`] preserve order and unknown options, for tools.
 
 use super::EmitError;
 use super::fast_open::FastOpenCookie;
@@ -33,8 +33,8 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
-/// Up to four SACK blocks, in the order of the option (RFC 2018, section 3): the first sequence number of a
-/// block of received data, and the one after its last.
+/// Up to four SACK blocks, in the order of the option (RFC 2018, section 3): the first sequence
+/// number of a block of received data, and the one after its last.
 ///
 /// Received blocks are not validated: an edge may lie anywhere, even before its partner.
 #[derive(Clone, Copy, Default)]
@@ -117,8 +117,8 @@ impl fmt::Debug for SackBlocks {
 
 /// The options that a connection understands.
 ///
-/// Received values are raw: clamp a window scale above 14 (RFC 7323, section 2.3), and ignore MSS, window
-/// scale and SACK-permitted unless they are on a SYN.
+/// Received values are raw: clamp a window scale above 14 (RFC 7323, section 2.3), and ignore MSS,
+/// window scale and SACK-permitted unless they are on a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpOptions {
     /// Maximum segment size, octets of data.
@@ -143,11 +143,11 @@ impl TcpOptions {
         sack: SackBlocks::EMPTY,
     };
 
-    /// Parses the option area of a header. The flag tells whether the list ended at an option with an invalid
-    /// length; the options before it count (RFC 9293, section 3.1 and MUST-7).
+    /// Parses the option area of a header. The flag tells whether the list ended at an option with
+    /// an invalid length; the options before it count (RFC 9293, section 3.1 and MUST-7).
     ///
-    /// An option of a known kind with a wrong length for its kind is skipped. If a kind occurs twice, the
-    /// last one counts.
+    /// An option of a known kind with a wrong length for its kind is skipped. If a kind occurs
+    /// twice, the last one counts.
     #[must_use]
     pub fn parse(raw: &[u8]) -> (Self, bool) {
         let mut options = Self::NONE;
@@ -168,8 +168,8 @@ impl TcpOptions {
         (options, iter.is_malformed())
     }
 
-    /// Octets that [`emit_tcp`](super::emit_tcp) uses for these options in the standard layout: a multiple of
-    /// four, at most 40.
+    /// Octets that [`emit_tcp`](super::emit_tcp) uses for these options in the standard layout: a
+    /// multiple of four, at most 40.
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
         let fixed = self.fixed_len();
@@ -179,9 +179,9 @@ impl TcpOptions {
         }
     }
 
-    /// Writes the standard layout and returns its length. Everything is aligned to four octets: MSS;
-    /// SACK-permitted before the timestamps; window scale; then as many SACK blocks as fit, first ones first
-    /// (three with timestamps, RFC 2018, section 3).
+    /// Writes the standard layout and returns its length. Everything is aligned to four octets:
+    /// MSS; SACK-permitted before the timestamps; window scale; then as many SACK blocks as fit,
+    /// first ones first (three with timestamps, RFC 2018, section 3).
     #[inline(always)]
     pub(super) fn emit(&self, out: &mut [u8; MAX_OPTIONS_LEN]) -> usize {
         let mut writer = OptionWriter { out, len: 0 };
@@ -218,8 +218,8 @@ impl TcpOptions {
         writer.len
     }
 
-    /// Writes the standard layout and a fast open option behind it, which ends at a multiple of four, and returns the
-    /// length. The options of a SYN and the longest cookie fit.
+    /// Writes the standard layout and a fast open option behind it, which ends at a multiple of
+    /// four, and returns the length. The options of a SYN and the longest cookie fit.
     #[cold]
     pub(super) fn emit_with_cookie(
         &self,
@@ -233,7 +233,8 @@ impl TcpOptions {
         if fits { Ok(writer.len) } else { Err(EmitError::OptionsTooLong) }
     }
 
-    /// These options as the standard layout has them: without the SACK blocks for which it has no room.
+    /// These options as the standard layout has them: without the SACK blocks for which it has no
+    /// room.
     pub(super) fn as_written(mut self) -> Self {
         self.sack.len = self.sack.len.min(self.sack_that_fit(self.fixed_len()) as u32);
         self
@@ -261,8 +262,8 @@ impl TcpOptions {
     }
 }
 
-/// The timestamps, if the option area is exactly NOP, NOP, timestamps: the layout of RFC 7323, appendix A,
-/// which nearly every segment has.
+/// The timestamps, if the option area is exactly NOP, NOP, timestamps: the layout of RFC 7323,
+/// appendix A, which nearly every segment has.
 #[inline(always)]
 pub(super) fn lone_timestamps(raw: &[u8]) -> Option<Timestamps> {
     let raw: &[u8; 12] = raw.try_into().ok()?;
@@ -361,9 +362,9 @@ impl<'a> TcpOption<'a> {
 
 /// The options of an option area in order, known and unknown.
 ///
-/// Ends after the end-of-list option, at the end of the area, or at an option with an invalid length: shorter
-/// than its own two octets, or longer than the rest. In that case [`is_malformed`](Self::is_malformed)
-/// returns true.
+/// Ends after the end-of-list option, at the end of the area, or at an option with an invalid
+/// length: shorter than its own two octets, or longer than the rest. In that case
+/// [`is_malformed`](Self::is_malformed) returns true.
 #[derive(Clone, Debug)]
 pub struct OptionIter<'a> {
     rest: &'a [u8],
@@ -415,8 +416,8 @@ impl<'a> Iterator for OptionIter<'a> {
     }
 }
 
-/// Writes options in the given order, octet for octet, pads with zeros (end of list) to a multiple of four,
-/// and returns the length.
+/// Writes options in the given order, octet for octet, pads with zeros (end of list) to a multiple
+/// of four, and returns the length.
 ///
 /// # Errors
 /// [`EmitError::OptionsTooLong`] if they exceed 40 octets.

@@ -5,8 +5,9 @@ use super::gso::IpHeader;
 use super::tcp::PROTOCOL_TCP;
 use super::udp::PROTOCOL_UDP;
 
-/// Completes the checksum of a packet of TCP or UDP whose field holds the sum of the pseudo-header alone
-/// ([`RxChecksum::Partial`](super::RxChecksum::Partial)). False if it is another packet, or cut off in its headers; it is left as it is.
+/// Completes the checksum of a packet of TCP or UDP whose field holds the sum of the pseudo-header
+/// alone ([`RxChecksum::Partial`](super::RxChecksum::Partial)). False if it is another packet, or
+/// cut off in its headers; it is left as it is.
 pub fn complete_checksum(packet: &mut [u8]) -> bool {
     let Ok(ip) = IpHeader::read(packet) else { return false };
     let at = match ip.protocol {

@@ -25,7 +25,8 @@ impl<'a> Payload<'a> {
         Self { slices, memory: None }
     }
 
-    /// The same data, which lie in `memory` as far as [`RxPacket::memory`](super::RxPacket::memory) says.
+    /// The same data, which lie in `memory` as far as [`RxPacket::memory`](super::RxPacket::memory)
+    /// says.
     #[must_use]
     pub(crate) const fn in_memory(self, memory: Option<&'a Bytes>) -> Self {
         Self { memory, ..self }

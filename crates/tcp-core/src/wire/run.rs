@@ -1,9 +1,11 @@
-//! Runs: segments of one connection that follow each other in a batch of packets and differ in nothing but their data, so that they can
-//! be processed as one arrival. What a network card or Linux's GRO does to packets is done to their descriptions; nothing is copied.
+//! Runs: segments of one connection that follow each other in a batch of packets and differ in
+//! nothing but their data, so that they can be processed as one arrival. What a network card or
+//! Linux's GRO does to packets is done to their descriptions; nothing is copied.
 //!
-//! A packet continues a run if everything in its headers is that of the packet before it, options and ECN field included, except:
-//! lengths and checksums, which are verified; the identification of IPv4; the sequence number, which is the next one; and PSH. Its data
-//! is not longer than that of the first. So each fact about the first segment holds for all.
+//! A packet continues a run if everything in its headers is that of the packet before it, options
+//! and ECN field included, except: lengths and checksums, which are verified; the identification of
+//! IPv4; the sequence number, which is the next one; and PSH. Its data is not longer than that of
+//! the first. So each fact about the first segment holds for all.
 
 use super::checksum::{Accumulator, sum_20};
 use super::{Datagram, IpVersion, Payload, RxChecksum, RxPacket, TcpFlags, Transport, ipv4, ipv6, tcp};
@@ -30,8 +32,8 @@ const SAME_V6: [u8; V6] = {
     without_variable_tcp(same, ipv6::HEADER_LEN)
 };
 
-/// Clears what may differ in the TCP header at `tcp`: sequence number, PSH, checksum, and the urgent pointer, which means nothing without
-/// URG.
+/// Clears what may differ in the TCP header at `tcp`: sequence number, PSH, checksum, and the
+/// urgent pointer, which means nothing without URG.
 const fn without_variable_tcp<const N: usize>(mut same: [u8; N], tcp: usize) -> [u8; N] {
     (same[tcp + 4], same[tcp + 5], same[tcp + 6], same[tcp + 7]) = (0, 0, 0, 0);
     same[tcp + 13] &= !PSH;
@@ -96,8 +98,8 @@ struct Follower {
 }
 
 impl<'a> Leader<'a> {
-    /// The packet, parsed as `datagram`, as the first of a run; `None` if it is none: it is not plain data, a super-packet, or has IP options or
-    /// extension headers.
+    /// The packet, parsed as `datagram`, as the first of a run; `None` if it is none: it is not
+    /// plain data, a super-packet, or has IP options or extension headers.
     #[inline]
     pub(crate) fn new(packet: &'a RxPacket<'a>, datagram: &Datagram<'_>) -> Option<Self> {
         let Datagram { ip, transport: Transport::Tcp(segment) } = datagram else { return None };
@@ -131,9 +133,10 @@ impl<'a> Leader<'a> {
         self.follower(next, self.seq + self.len as u32).is_some()
     }
 
-    /// The run of the leader, which is the first of `packets`, and those behind it that continue it, with at most `most` octets of data.
-    /// The data is copied to `room` while its checksums are verified, from the first on as far as there is room; what does not belong
-    /// to the run may be written behind it.
+    /// The run of the leader, which is the first of `packets`, and those behind it that continue
+    /// it, with at most `most` octets of data. The data is copied to `room` while its checksums are
+    /// verified, from the first on as far as there is room; what does not belong to the run may be
+    /// written behind it.
     pub(crate) fn gather(&self, packets: &'a [RxPacket<'a>], most: u32, room: [&mut [u8]; 2]) -> Run<'a> {
         let mut run = Run {
             packets: packets.get(..1).unwrap_or_default(),
@@ -210,7 +213,8 @@ impl<'a> Leader<'a> {
         })
     }
 
-    /// Verifies the TCP checksum of a follower with `len` octets of data, and copies these to their place, if there is one.
+    /// Verifies the TCP checksum of a follower with `len` octets of data, and copies these to their
+    /// place, if there is one.
     #[inline]
     fn accept(&self, packet: &RxPacket<'_>, len: usize, place: Option<[&mut [u8]; 2]>) -> bool {
         let data = part(packet, self.headers, len);
@@ -252,7 +256,8 @@ impl<'a> Run<'a> {
         self.bytes
     }
 
-    /// Octets of the first data that lie in the room that [`Leader::gather`] was given: those of whole segments.
+    /// Octets of the first data that lie in the room that [`Leader::gather`] was given: those of
+    /// whole segments.
     pub(crate) const fn stored(&self) -> u32 {
         self.stored
     }

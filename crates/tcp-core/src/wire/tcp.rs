@@ -139,12 +139,14 @@ pub(super) fn upper_is_intact(upper: Payload<'_>, mut sum: Accumulator) -> bool 
 /// How the options of an emitted segment are arranged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OptionLayout<'a> {
-    /// [`TcpHeader::options`], every option aligned: MSS, SACK-permitted, timestamps, window scale, SACK.
+    /// [`TcpHeader::options`], every option aligned: MSS, SACK-permitted, timestamps, window scale,
+    /// SACK.
     #[default]
     Standard,
     /// The same, and a fast open option behind them.
     FastOpen(FastOpenCookie),
-    /// These instead of [`TcpHeader::options`], in this order, octet for octet, padded to a multiple of four.
+    /// These instead of [`TcpHeader::options`], in this order, octet for octet, padded to a
+    /// multiple of four.
     Listed(&'a [TcpOption<'a>]),
 }
 
@@ -153,11 +155,13 @@ pub enum OptionLayout<'a> {
 pub struct TcpHeader<'a> {
     /// Source address and port.
     pub src: SocketAddr,
-    /// Destination address and port, of the same IP version; IPv6 scope and flow information are ignored.
+    /// Destination address and port, of the same IP version; IPv6 scope and flow information are
+    /// ignored.
     pub dst: SocketAddr,
     /// IPv4 time to live, or IPv6 hop limit.
     pub ttl: u8,
-    /// IPv4 type of service, or IPv6 traffic class: the DSCP in the upper six bits, ECN in the lower two.
+    /// IPv4 type of service, or IPv6 traffic class: the DSCP in the upper six bits, ECN in the
+    /// lower two.
     pub tos: u8,
     /// IPv4 identification. With DF it need not be unique (RFC 6864, section 4.1).
     pub identification: u16,
@@ -229,9 +233,9 @@ impl TcpHeader<'_> {
     }
 }
 
-/// Writes the IP and TCP headers of a segment whose data is `payload`, one slice after the other. A payload
-/// longer than one segment makes a super-packet: one header for all, to be split by the device or
-/// [`gso`](super::gso).
+/// Writes the IP and TCP headers of a segment whose data is `payload`, one slice after the other. A
+/// payload longer than one segment makes a super-packet: one header for all, to be split by the
+/// device or [`gso`](super::gso).
 ///
 /// # Errors
 /// [`EmitError`]; `buf` is empty then.

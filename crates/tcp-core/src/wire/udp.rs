@@ -81,9 +81,10 @@ impl UdpHeader {
     }
 }
 
-/// Writes the IP and UDP headers of a datagram whose data is `payload`, one slice after the other. It must not be
-/// fragmented (DF), so its identification means nothing (RFC 6864). It has a checksum even if `mode` omits
-/// those, since an IPv6 receiver drops a datagram without (RFC 8200, section 8.1).
+/// Writes the IP and UDP headers of a datagram whose data is `payload`, one slice after the other.
+/// It must not be fragmented (DF), so its identification means nothing (RFC 6864). It has a
+/// checksum even if `mode` omits those, since an IPv6 receiver drops a datagram without (RFC 8200,
+/// section 8.1).
 ///
 /// # Errors
 /// [`EmitError`]; `buf` is empty then.

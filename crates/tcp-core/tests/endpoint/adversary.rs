@@ -1,5 +1,5 @@
-//! Schedulers that break every rule of their trait, and peers that send rubbish: nothing panics, and nothing
-//! grows without bound.
+//! Schedulers that break every rule of their trait, and peers that send rubbish: nothing panics,
+//! and nothing grows without bound.
 
 use crate::net::{A, B, Link, Net, Plan, host_config, socket};
 use ackline_tcp_core::policy::sched::{
@@ -104,7 +104,8 @@ fn damaged_packets_never_panic_nor_reach_the_application() {
     }
 }
 
-/// Segments that pass all checksums, with fields that make no sense, from a peer who knows the four-tuple.
+/// Segments that pass all checksums, with fields that make no sense, from a peer who knows the
+/// four-tuple.
 #[test]
 fn a_hostile_peer_grows_nothing_and_breaks_nothing() {
     use ackline_tcp_core::wire::{

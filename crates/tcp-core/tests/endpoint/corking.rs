@@ -29,7 +29,8 @@ fn sends(net: &mut Net, budget: TxBudget) -> (Vec<usize>, bool) {
     (packets.iter().map(|packet| packet.bytes.len() - HEADERS).collect(), corked)
 }
 
-/// A connection from A to B that writes without Nagle's algorithm, over a device with super-packets if `offload`.
+/// A connection from A to B that writes without Nagle's algorithm, over a device with super-packets
+/// if `offload`.
 fn opened(offload: bool, change: impl Fn(&mut EndpointConfig)) -> (Net, ConnId) {
     let configs = [A, B].map(|host| {
         let mut config = host_config(host);

@@ -1,4 +1,5 @@
-//! Devices whose MTU changes under their connections. The network checks that no packet is larger than its device.
+//! Devices whose MTU changes under their connections. The network checks that no packet is larger
+//! than its device.
 
 use crate::net::{A, B, Link, Net, Plan, bytes_from, host_config, socket};
 use ackline_tcp_core::config::PathMtuProbing;

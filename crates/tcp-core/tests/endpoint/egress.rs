@@ -342,7 +342,8 @@ fn a_queued_ack_gives_its_place_to_a_newer_one_but_for_those_that_the_peer_count
     };
     // ACKs of every second segment, in order: one waits, the newest.
     assert_eq!([0, 1, 2, 3].map(|i| stuck(&mut net, &data[i])), [(0, 0), (1, 0), (1, 0), (1, 1)]);
-    // Past a hole, each segment is answered by an ACK that the peer counts: none takes another one's place.
+    // Past a hole, each segment is answered by an ACK that the peer counts: none takes another
+    // one's place.
     assert_eq!([5, 6, 7].map(|i| stuck(&mut net, &data[i])), [(2, 1), (3, 1), (4, 1)]);
     // The hole is filled: this ACK may not overtake those, but its successor takes its place.
     assert_eq!([4, 8, 9].map(|i| stuck(&mut net, &data[i])), [(5, 1), (5, 1), (5, 2)]);
@@ -440,7 +441,8 @@ fn what_leaves_is_counted_by_kind_and_what_waited_by_its_delay() {
     assert!(acks.packets > 5 && acks.delay_max <= interval, "{acks:?}");
 }
 
-/// SYN-ACKs and RSTs take the scheduler, which others bypass; they wait there only if the device is full.
+/// SYN-ACKs and RSTs take the scheduler, which others bypass; they wait there only if the device is
+/// full.
 #[test]
 fn a_packet_without_a_connection_waits_in_no_queue_if_the_device_has_room() {
     for (refused, waits) in [(0, false), (300, true)] {
@@ -655,7 +657,8 @@ fn straight_and_scheduled_packets_are_the_same() {
     }
     let run = |seed, make: fn() -> Box<dyn EgressScheduler>| {
         let link = Link { loss: 20, late: 20, duplicates: 20, ..Link::default() };
-        // Of one connection: between several, whose turn it is depends on how much leaves in one go.
+        // Of one connection: between several, whose turn it is depends on how much leaves in one
+        // go.
         let net = transfer_over(Net::with(seed, link, [host_config(A), host_config(B)], make), 2 * MIB, 1);
         (net.digest, net.left, net.now)
     };

@@ -1,5 +1,5 @@
-//! Connections that end while a packet of theirs waits, at a shaper or at a device that is full: what they still owe leaves, and
-//! nothing of them stays.
+//! Connections that end while a packet of theirs waits, at a shaper or at a device that is full:
+//! what they still owe leaves, and nothing of them stays.
 
 use crate::egress::Metronome;
 use crate::net::{A, B, Link, Net, host_config, socket};

@@ -1,4 +1,5 @@
-//! TCP Fast Open (RFC 7413): what travels with the SYN, who hears of it when, and what a stranger can do with it.
+//! TCP Fast Open (RFC 7413): what travels with the SYN, who hears of it when, and what a stranger
+//! can do with it.
 
 use crate::half_open::{ACK, Bench, FIN, IRS, RST, SYN, Segment, Sent, bytes, peer, reply, syn};
 use crate::net::{A, B, Link, Net, Plan, bytes_from, host_config, socket};
@@ -360,7 +361,8 @@ fn connect(net: &mut Net, bytes: u64) -> ConnId {
     id
 }
 
-/// Connects, exchanges and ends. Returns when the server's application had the request, and when the client had the answer.
+/// Connects, exchanges and ends. Returns when the server's application had the request, and when
+/// the client had the answer.
 fn exchange(net: &mut Net, request: u64, answer: u64) -> (Duration, Duration) {
     let began = net.now;
     let id = connect(net, request);
@@ -399,7 +401,8 @@ fn the_second_connection_saves_a_round_trip() {
     assert_eq!(net.endpoint(B).fast_open_pending(), 0);
 }
 
-/// Over a path that loses, repeats and reorders, every byte arrives once, whatever became of the SYN.
+/// Over a path that loses, repeats and reorders, every byte arrives once, whatever became of the
+/// SYN.
 #[test]
 fn nothing_is_lost_or_delivered_twice_on_a_bad_path() {
     let mut fast = 0;
@@ -517,8 +520,8 @@ fn a_simultaneous_open_takes_what_the_peer_acknowledges() {
     }
 }
 
-/// A middlebox drops SYNs with data: the retransmission has neither data nor option, and after the second time the server
-/// is connected to without, for an hour, then for two.
+/// A middlebox drops SYNs with data: the retransmission has neither data nor option, and after the
+/// second time the server is connected to without, for an hour, then for two.
 #[test]
 fn a_dropped_syn_with_data_is_repeated_without_and_then_avoided() {
     let mut net = net(|_, _| {}, 10);
@@ -620,7 +623,8 @@ fn a_syn_that_waits_for_the_device_carries_what_fits_its_new_mtu() {
     assert_eq!(net.hosts[B].streams.values().map(|stream| stream.read).sum::<u64>(), 5_000);
 }
 
-/// RFC 6994: hosts from before RFC 7413 have the option under an experimental kind. It is answered in kind.
+/// RFC 6994: hosts from before RFC 7413 have the option under an experimental kind. It is answered
+/// in kind.
 #[test]
 fn a_client_with_the_experimental_option_is_served_with_it() {
     let mut bench = bench(|_| {});
@@ -642,7 +646,8 @@ fn a_client_with_the_experimental_option_is_served_with_it() {
     assert_eq!(sent[0].cookie, Some(cookie));
 }
 
-/// The option and the data of a SYN, which is answered by a server that is the test, with this option and MSS.
+/// The option and the data of a SYN, which is answered by a server that is the test, with this
+/// option and MSS.
 fn answered_syn(net: &mut Net, cookie: Option<FastOpenCookie>, mss: u16) -> (Option<FastOpenCookie>, usize) {
     let id = connect(net, 10_000);
     let wire = net.intercept(A).remove(0);
@@ -658,7 +663,8 @@ fn answered_syn(net: &mut Net, cookie: Option<FastOpenCookie>, mss: u16) -> (Opt
     (tcp.fast_open(), tcp.payload.len())
 }
 
-/// As Linux's: a server that does not answer the option is asked with the experimental one next time, and then no more.
+/// As Linux's: a server that does not answer the option is asked with the experimental one next
+/// time, and then no more.
 #[test]
 fn a_client_tries_the_experimental_option_once() {
     let request = |experimental| (Some(FastOpenCookie::REQUEST.experimental(experimental)), 0);
@@ -686,8 +692,8 @@ fn a_syn_ack_tells_its_mss_with_and_without_a_cookie() {
     assert_eq!(carried, [0, 1_000, 600, 1_200, 800].map(|mss: usize| mss.saturating_sub(32)));
 }
 
-/// Where nobody can forge addresses, both sides may agree to do without cookies. A server that has not agreed ignores the data,
-/// and so does one that has agreed with a stranger's beyond its queue.
+/// Where nobody can forge addresses, both sides may agree to do without cookies. A server that has
+/// not agreed ignores the data, and so does one that has agreed with a stranger's beyond its queue.
 #[test]
 fn without_cookies_the_first_connection_saves_a_round_trip_if_both_sides_say_so() {
     for (server_agrees, asked, passive) in [(true, ms(5), 2), (false, ms(15), 0)] {

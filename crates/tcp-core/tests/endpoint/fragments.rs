@@ -1,4 +1,5 @@
-//! Fragments: packets come whole, or not at all, and what waits for the rest is bounded. Fragments are cut here by hand.
+//! Fragments: packets come whole, or not at all, and what waits for the rest is bounded. Fragments
+//! are cut here by hand.
 
 use crate::half_open::{ACK, Bench, bytes, peer, reply};
 use crate::net::{A, host_config, socket};
@@ -128,7 +129,8 @@ fn split(whole: &[u8], id: u16, size: usize) -> Vec<Vec<u8>> {
     (0..len).step_by(size).map(cut).collect()
 }
 
-/// Type, code, the rest of the header, and what is quoted of an ICMP message. The stack's own parser takes no quoted fragment.
+/// Type, code, the rest of the header, and what is quoted of an ICMP message. The stack's own
+/// parser takes no quoted fragment.
 fn icmp(packet: &[u8]) -> (u8, u8, u32, &[u8]) {
     let message = &packet[if packet[0] >> 4 == 4 { 20 } else { 40 }..];
     (message[0], message[1], u32::from_be_bytes(message[4..8].try_into().unwrap()), &message[8..])
@@ -303,7 +305,8 @@ fn a_packet_that_stays_incomplete_is_given_up_and_its_sender_told() {
         let fragments = split(&udp(from, &data(3_000)), 3, 1_000);
         host.inject(&fragments[0]);
         host.pass(SECOND);
-        // Another packet, whose first fragment is missing; and one more of the first, which does not prolong it.
+        // Another packet, whose first fragment is missing; and one more of the first, which does
+        // not prolong it.
         host.inject(&split(&udp(from, &data(3_000)), 4, 1_000)[1]);
         host.inject(&fragments[1]);
         let wakeup = host.endpoint.poll_timeout().expect("an end");
@@ -359,7 +362,8 @@ fn nobody_is_told_of_a_part_of_an_icmp_error() {
     }
 }
 
-/// 100,000 first fragments a second from as many hosts; an honest host's datagram comes in pieces, 5 ms apart.
+/// 100,000 first fragments a second from as many hosts; an honest host's datagram comes in pieces,
+/// 5 ms apart.
 #[test]
 fn a_flood_is_bounded_and_an_honest_host_gets_through() {
     const MOST: u32 = 4 << 20;

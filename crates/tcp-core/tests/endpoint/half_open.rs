@@ -1,5 +1,5 @@
-//! Passive opens before they are connections: what their segments call for, who makes room for whom, and what a flood of
-//! SYNs costs.
+//! Passive opens before they are connections: what their segments call for, who makes room for
+//! whom, and what a flood of SYNs costs.
 
 use crate::net::{A, B, Link, Net, Plan, host_config, socket};
 use ackline_tcp_core::config::SynCookies;
@@ -298,7 +298,8 @@ fn the_syn_ack_is_retransmitted_with_back_off_and_given_up() {
     let mut bench = Bench::new();
     let start = bench.now;
     let first = bench.open(peer(1));
-    // Copies of the SYN are no evidence that the SYN-ACK is lost, and whoever sends them may not be the peer.
+    // Copies of the SYN are no evidence that the SYN-ACK is lost, and whoever sends them may not be
+    // the peer.
     let answers: usize = (0..10).map(|_| bench.arrive(&syn(peer(1))).1.len()).sum();
     assert_eq!(answers, 1, "one per timeout");
     let mut departures = vec![];
@@ -496,7 +497,8 @@ fn a_source_with_its_share_pushes_nobody_out() {
     }
 }
 
-/// An honest client's attempts, one after the other, during a flood of `per_ms` SYNs per millisecond to B.
+/// An honest client's attempts, one after the other, during a flood of `per_ms` SYNs per
+/// millisecond to B.
 pub(crate) fn attempts_during_a_flood(
     host: EndpointConfig,
     per_ms: u32,

@@ -1,4 +1,5 @@
-//! Accepting in three steps: what is told to both sides of a held SYN, what it costs, and what strangers cannot do.
+//! Accepting in three steps: what is told to both sides of a held SYN, what it costs, and what
+//! strangers cannot do.
 
 use crate::half_open::{ACK, Bench, FIN, IRS, RST, SYN, Segment, Sent, bytes, peer, reply, spoofed, syn};
 use crate::net::{A, host_config, socket};
@@ -329,7 +330,8 @@ fn a_listener_that_goes_refuses_what_it_holds() {
     assert_eq!((bench.endpoint.held_syns(), bench.held()), (0, (0, 0)));
 }
 
-/// Held SYNs are bounded in number and in memory, whoever sends them, and another listener's clients do not notice.
+/// Held SYNs are bounded in number and in memory, whoever sends them, and another listener's
+/// clients do not notice.
 #[test]
 fn a_flood_of_syns_is_bounded_and_the_next_listener_is_not_disturbed() {
     const MOST: u32 = 1_000;
@@ -462,7 +464,8 @@ fn the_budget_of_memory_covers_held_syns() {
     assert_eq!(bench.endpoint.poll_syn_event(), Some(ended));
 }
 
-/// A cookie would save the state that the held SYN takes, and the application's decision would be lost with it.
+/// A cookie would save the state that the held SYN takes, and the application's decision would be
+/// lost with it.
 #[test]
 fn an_accepted_syn_is_not_answered_with_a_cookie() {
     for cookies in [SynCookies::WhenFull, SynCookies::Always] {
@@ -505,7 +508,8 @@ fn a_released_syn_is_answered_as_that_of_a_listener_that_holds_none() {
         );
         let events: Vec<_> = std::iter::from_fn(|| bench.endpoint.poll_syn_event()).collect();
         assert_eq!(events, [SynEvent::Arrived(bench.listener)]);
-        // Without room there a released SYN is dropped, and the next one of the client is held anew.
+        // Without room there a released SYN is dropped, and the next one of the client is held
+        // anew.
         let (id, _) = take(&mut bench, peer(2));
         bench.endpoint.release_syn(bench.now, id);
         assert_eq!((bench.drain().len(), bench.endpoint.counters().held_syns_released), (0, 2));

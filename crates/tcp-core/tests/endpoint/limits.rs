@@ -42,14 +42,16 @@ fn a_full_backlog_drops_what_would_complete_a_handshake_until_there_is_room() {
     net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(10));
     exchange(&mut net, A);
     assert_eq!(net.endpoint(B).half_open(), 2);
-    // Data or the answers to SYN-ACKs come again, and by then the application has accepted the others.
+    // Data or the answers to SYN-ACKs come again, and by then the application has accepted the
+    // others.
     assert!(net.run_until(Duration::from_secs(60), |net| {
         net.hosts[B].streams.len() == 6 && net.hosts[B].streams.values().all(|stream| stream.ended)
     }));
     assert_eq!(net.endpoint(B).counters().tcp_out_rsts, 0);
 }
 
-/// Gives B a listener with this backlog, and lets A connect `count` times; takes B's `Accepted` events, but accepts nothing.
+/// Gives B a listener with this backlog, and lets A connect `count` times; takes B's `Accepted`
+/// events, but accepts nothing.
 fn offered(net: &mut Net, backlog: u32, count: usize) -> (ListenerId, Vec<ConnId>) {
     let now = net.now;
     let listener = net.endpoint(B).listen(now, ListenOn::Port(80), accept(backlog)).unwrap();

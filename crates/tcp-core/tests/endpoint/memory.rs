@@ -1,4 +1,5 @@
-//! The memory budget: nobody can make a host hold more, those who take part go on, and afterwards everything is as before.
+//! The memory budget: nobody can make a host hold more, those who take part go on, and afterwards
+//! everything is as before.
 
 mod crowd;
 mod shrinking;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 
 const SECOND: Duration = Duration::from_secs(1);
 const BUDGET: u64 = 1 << 20;
-/// What each connection may hold above the budget: a packet in each direction, in buffers that are powers of two.
+/// What each connection may hold above the budget: a packet in each direction, in buffers that are
+/// powers of two.
 const PACKETS: u64 = 2 * 2_048;
 
 /// B's host.
@@ -21,7 +23,8 @@ fn host(budget: u64) -> EndpointConfig {
     config
 }
 
-/// A is the crowd, B the host with a budget. B's application sends `answer` bytes to each client and reads everything.
+/// A is the crowd, B the host with a budget. B's application sends `answer` bytes to each client
+/// and reads everything.
 fn net(budget: u64, answer: u64) -> Net {
     let mut net = Net::with(1, Link::default(), [host_config(A), host(budget)], || Box::new(Fifo::default()));
     net.hosts[B].serve = Plan::send(answer);
@@ -69,7 +72,8 @@ fn run(net: &mut Net, budget: u64, limit: Duration, mut done: impl FnMut(&Net) -
     })
 }
 
-/// Clients ask for much and close their windows, and the application writes as much as it may to each.
+/// Clients ask for much and close their windows, and the application writes as much as it may to
+/// each.
 #[test]
 fn closed_windows_hold_no_more_than_the_budget_and_honest_clients_are_served() {
     const ANSWER: u64 = 400_000;
@@ -127,12 +131,14 @@ fn data_out_of_order_is_pruned_when_memory_is_short() {
     );
     assert_eq!(counters.tcp_memory_evictions, 0, "there was no need");
 
-    // From now on everything arrives, and every byte at its place: nothing that was acknowledged is missing.
+    // From now on everything arrives, and every byte at its place: nothing that was acknowledged is
+    // missing.
     let client = net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(300_000));
     assert!(run(&mut net, BUDGET, SECOND.saturating_mul(30), |net| net.hosts[A].streams[&client].ended));
 }
 
-/// The application reads nothing for a while: windows close, what was promised is kept, and everything arrives in the end.
+/// The application reads nothing for a while: windows close, what was promised is kept, and
+/// everything arrives in the end.
 #[test]
 fn slow_readers_lose_nothing() {
     const SENT: u64 = 200_000;

@@ -1,5 +1,5 @@
-//! Two endpoints back to back in memory, in virtual time, over a link that can delay, lose, duplicate, reorder
-//! and stall.
+//! Two endpoints back to back in memory, in virtual time, over a link that can delay, lose,
+//! duplicate, reorder and stall.
 
 use ackline_tcp_core::error::StreamError;
 use ackline_tcp_core::policy::EgressScheduler;
@@ -91,8 +91,8 @@ pub(crate) struct Host {
     pub(crate) events: Vec<Event>,
     /// What accepted connections do.
     pub(crate) serve: Plan,
-    /// The application copies, shares chunks and works in place by turns, in an order that follows from this number. `None`: it
-    /// copies.
+    /// The application copies, shares chunks and works in place by turns, in an order that follows
+    /// from this number. `None`: it copies.
     pub(crate) mix: Option<u64>,
     /// When it takes events.
     pub(crate) polls: Polls,
@@ -136,7 +136,8 @@ pub(crate) struct Stream {
     pub(crate) closed: Option<Option<ackline_tcp_core::error::ConnError>>,
 }
 
-/// Length of what every stream repeats: a prime, so that no piece of a stream can stand for another.
+/// Length of what every stream repeats: a prime, so that no piece of a stream can stand for
+/// another.
 const PERIOD: u64 = 65_521;
 
 /// What every stream repeats, twice.
@@ -476,7 +477,8 @@ impl Host {
     }
 }
 
-/// The turn of one of `ways`, and a length below `most`, at this point of a stream; always the first if there are no turns.
+/// The turn of one of `ways`, and a length below `most`, at this point of a stream; always the
+/// first if there are no turns.
 fn turn(mix: Option<u64>, position: u64, ways: u64, most: u64) -> (u64, usize) {
     let Some(seed) = mix else { return (0, 0) };
     let mut hasher = std::hash::DefaultHasher::new();

@@ -1,4 +1,5 @@
-//! Connections that the application has let go of: how many there may be, for how long, and what their peers are told.
+//! Connections that the application has let go of: how many there may be, for how long, and what
+//! their peers are told.
 
 use crate::net::{A, B, Link, Net, Plan, Stream, bytes_from, host_config, socket};
 use ackline_tcp_core::error::ConnError;
@@ -28,7 +29,8 @@ fn net_of(config: EndpointConfig, answer: u64) -> Net {
     net
 }
 
-/// A opens a connection whose application does nothing by itself, with a receive buffer of `window` bytes.
+/// A opens a connection whose application does nothing by itself, with a receive buffer of `window`
+/// bytes.
 fn connect(net: &mut Net, window: u32) -> ConnId {
     let mut config = ConnConfig::default();
     config.recv_buffer = window;
@@ -36,7 +38,8 @@ fn connect(net: &mut Net, window: u32) -> ConnId {
     net.endpoint(A).connect(now, Target::from(socket(B, 80)), Arc::new(config)).expect("can connect")
 }
 
-/// Connections whose peers have asked for something and read nothing; they are established, and their windows full.
+/// Connections whose peers have asked for something and read nothing; they are established, and
+/// their windows full.
 fn hoarders(net: &mut Net, count: usize) -> Vec<ConnId> {
     let ids: Vec<ConnId> = (0..count).map(|_| connect(net, 2_048)).collect();
     net.run(SECOND);
@@ -76,8 +79,8 @@ fn accepted(net: &Net) -> ConnId {
     *net.hosts[B].streams.keys().next().expect("B has accepted")
 }
 
-/// sockstress, and Netkill before it: many peers ask, close their windows and answer every probe, and the
-/// application has long dropped the connections.
+/// sockstress, and Netkill before it: many peers ask, close their windows and answer every probe,
+/// and the application has long dropped the connections.
 #[test]
 fn closed_windows_hold_neither_more_orphans_nor_longer_than_allowed() {
     const ATTACKERS: usize = 100;
@@ -95,7 +98,8 @@ fn closed_windows_hold_neither_more_orphans_nor_longer_than_allowed() {
     assert_eq!(net.endpoint(B).connections(), PLACES);
     assert_eq!(told(&net), vec![Some(ConnError::Reset); ATTACKERS - PLACES], "whoever was over the limit");
 
-    // An honest client comes while every place is taken; B drops its connection as soon as the answer is written.
+    // An honest client comes while every place is taken; B drops its connection as soon as the
+    // answer is written.
     let client = net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: 0, read_size: 1 << 16 });
     assert!(net.run_until(SECOND, |net| net.hosts[B].streams.len() == 1));
     let served = accepted(&net);
@@ -240,7 +244,8 @@ fn exchange(net: &mut Net, from: usize) {
     }
 }
 
-/// With data written before the handshake, dropping the connection does not end it; an absent peer does.
+/// With data written before the handshake, dropping the connection does not end it; an absent peer
+/// does.
 #[test]
 fn an_orphan_may_die_before_it_is_established() {
     let mut net = net(10, 0);

@@ -155,7 +155,8 @@ fn an_outage_is_no_black_hole() {
     }
 }
 
-/// The segment sizes with which three connections begin: to the same host, to it a while later, and to it on IPv6.
+/// The segment sizes with which three connections begin: to the same host, to it a while later, and
+/// to it on IPv6.
 fn later_sizes(net: &mut Net, later: Duration) -> [u32; 3] {
     let v6 = SocketAddr::new(host_config(B).addresses[1], 80);
     [(Duration::ZERO, socket(B, 80)), (later, socket(B, 80)), (Duration::ZERO, v6)].map(|(pause, to)| {

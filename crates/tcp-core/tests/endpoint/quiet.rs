@@ -1,9 +1,10 @@
-//! Strangers that say anything, an application that does anything, a device that is often full: after two quiet hours nothing of
-//! it is left, and the next honest client is served.
+//! Strangers that say anything, an application that does anything, a device that is often full:
+//! after two quiet hours nothing of it is left, and the next honest client is served.
 //!
-//! A leak needs no lie that is believed: a packet that waits while its connection ends, or a place that is taken twice and
-//! returned once, is enough. So everything that holds a place is among the settings: half-open connections, held SYNs, fast
-//! open, orphans, TIME-WAIT, shards that have their limits together.
+//! A leak needs no lie that is believed: a packet that waits while its connection ends, or a place
+//! that is taken twice and returned once, is enough. So everything that holds a place is among the
+//! settings: half-open connections, held SYNs, fast open, orphans, TIME-WAIT, shards that have
+//! their limits together.
 
 use crate::egress::Metronome;
 use crate::half_open::{ACK, FIN, RST, SYN, Segment, bytes, syn};

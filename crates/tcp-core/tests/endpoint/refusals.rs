@@ -1,4 +1,5 @@
-//! Datagrams that nobody takes, and the ICMP errors that say so. Packets are built, and answers read, by etherparse.
+//! Datagrams that nobody takes, and the ICMP errors that say so. Packets are built, and answers
+//! read, by etherparse.
 
 use crate::net::{A, B, Link, Net, host_config};
 use ackline_tcp_core::policy::builtin::Fifo;
@@ -56,7 +57,8 @@ fn other(protocol: IpNumber, src: &str, dst: &str) -> Vec<u8> {
     packet
 }
 
-/// An answer of A: addresses, type, code, the other four octets of the header, what it quotes, and its length.
+/// An answer of A: addresses, type, code, the other four octets of the header, what it quotes, and
+/// its length.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     addresses: [String; 2],
@@ -97,7 +99,8 @@ fn a_udp_datagram_is_refused_and_quoted() {
         (icmpv4::TYPE_DEST_UNREACH, icmpv4::CODE_DST_UNREACH_PORT),
         (icmpv6::TYPE_DST_UNREACH, icmpv6::CODE_DST_UNREACH_PORT),
     ];
-    // RFC 1812, section 4.3.2.3, and RFC 4443, section 3.1: all of it, as long as the error has not more octets than this.
+    // RFC 1812, section 4.3.2.3, and RFC 4443, section 3.1: all of it, as long as the error has not
+    // more octets than this.
     for (version, longest) in [(0, 576), (1, 1_280)] {
         for len in [0, 1, 100, 1_400] {
             let datagram = udp(PEER[version], US[version], len);

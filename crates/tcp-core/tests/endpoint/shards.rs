@@ -299,7 +299,8 @@ fn short_of_memory(bytes: u64, shards: usize) -> Crew {
 }
 
 impl Crew {
-    /// The application writes as much to a connection as it may, and nobody acknowledges it. Returns how much that was.
+    /// The application writes as much to a connection as it may, and nobody acknowledges it.
+    /// Returns how much that was.
     fn write_all(&mut self, shard: usize, conn: usize) -> usize {
         let bench = &mut self.benches[shard];
         let (now, id) = (bench.now, self.accepted[shard][conn]);

@@ -187,7 +187,8 @@ fn a_full_accept_queue_refuses_cookies_too() {
     assert!(matches!(bench.ingest(&second), Ingested::Accepted(_)), "it comes again");
 }
 
-/// 100,000 SYNs a second, and room for 64: without cookies entries would live for less than a millisecond.
+/// 100,000 SYNs a second, and room for 64: without cookies entries would live for less than a
+/// millisecond.
 #[test]
 fn a_flood_does_not_keep_an_honest_client_out_of_a_small_cache() {
     let mut host = host_config(B);

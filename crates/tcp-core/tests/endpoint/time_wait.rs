@@ -1,5 +1,5 @@
-//! TIME-WAIT of connections that the application has released: what their records answer, who may take their places, and
-//! what closes in great numbers cost.
+//! TIME-WAIT of connections that the application has released: what their records answer, who may
+//! take their places, and what closes in great numbers cost.
 
 use crate::egress::keeps_numbers;
 use crate::net::{A, B, Link, Net, Plan, address, host_config, socket};
@@ -187,7 +187,8 @@ impl Bench {
             header.options.window_scale = Some(7);
         }
         if segment.flags == SYN | ACK {
-            // A SYN-ACK must echo our timestamp: the clock counts milliseconds from a secret offset.
+            // A SYN-ACK must echo our timestamp: the clock counts milliseconds from a secret
+            // offset.
             header.options.timestamps = segment.stamp.map(|val| Timestamps { val, ecr: self.echo() });
         }
         let mut buf = HeaderBuf::new();
@@ -239,7 +240,8 @@ impl Bench {
         self.endpoint.time_wait_records()
     }
 
-    /// A segment with these offsets from what the endpoint expects, and the timestamp after the last one.
+    /// A segment with these offsets from what the endpoint expects, and the timestamp after the
+    /// last one.
     fn segment<'a>(&self, flags: TcpFlags, seq: i64, ack: i64, data: &'a [u8]) -> Segment<'a> {
         let shift = |base: SeqNum, by: i64| SeqNum((i64::from(base.0) + by) as u32);
         let stamp = self.stamp.map(|stamp| stamp + 1);
@@ -256,7 +258,8 @@ fn kinds() -> impl Iterator<Item = Kind> {
     (0..8).map(|bits| Kind { v6: bits & 1 != 0, stamps: bits & 2 != 0, client: bits & 4 != 0, held: false })
 }
 
-/// What a peer can see of a record, and when it ends, is what it sees of a connection whose application holds it.
+/// What a peer can see of a record, and when it ends, is what it sees of a connection whose
+/// application holds it.
 #[test]
 fn a_record_answers_as_its_connection_would() {
     let (mut answers, mut reopened, mut expired) = (0, 0, 0);
@@ -647,7 +650,8 @@ fn each_waits_for_its_own_time() {
     assert_eq!((counters.tcp_tw, counters.tcp_tw_killed), (4, 2), "those of up to 4 s are counted apart");
 }
 
-/// However the ACK of the peer's FIN is delayed, lost or refused by the device, no connection stays whole.
+/// However the ACK of the peer's FIN is delayed, lost or refused by the device, no connection stays
+/// whole.
 #[test]
 fn every_released_connection_becomes_a_record() {
     let fifo: fn() -> Box<dyn EgressScheduler> = || Box::new(Fifo::default());

@@ -1,4 +1,5 @@
-//! The core's modules are in layers, and no import points upwards. `src/lib.rs` is the list of layers.
+//! The core's modules are in layers, and no import points upwards. `src/lib.rs` is the list of
+//! layers.
 
 mod source;
 
@@ -26,8 +27,8 @@ fn upward(layers: &[Vec<String>], imports: &[Import]) -> Vec<String> {
     wrong.map(|it| format!("{it} is not below `{}` in the layers of lib.rs", it.from[0])).collect()
 }
 
-/// The imports among files of one folder by which these import one another in a circle. A folder's own file does not count: it
-/// declares the type that the others give methods.
+/// The imports among files of one folder by which these import one another in a circle. A folder's
+/// own file does not count: it declares the type that the others give methods.
 fn circular(imports: &[Import]) -> Vec<String> {
     let inside =
         |it: &&Import| it.from[0] == it.to[0] && !it.from.starts_with(&it.to) && !it.to.starts_with(&it.from);
@@ -59,7 +60,8 @@ fn judge(files: &[(&str, &str)]) -> Vec<String> {
     [upward(&source.layers, &imports), circular(&imports)].concat()
 }
 
-/// Three layers: `low`, then `a` and `b` side by side, then the folder `top`. `high` is exported from `top`.
+/// Three layers: `low`, then `a` and `b` side by side, then the folder `top`. `high` is exported
+/// from `top`.
 const LIB: &str = "
     pub mod low;
 

@@ -1,7 +1,8 @@
 //! The modules of a crate and what each imports, read from its source.
 //!
-//! An import is any path through the crate, in a `use`, in code or in a macro's arguments: `crate::`, `super::`, `self::`, or
-//! the name of a module in scope. What only tests compile does not count.
+//! An import is any path through the crate, in a `use`, in code or in a macro's arguments:
+//! `crate::`, `super::`, `self::`, or the name of a module in scope. What only tests compile does
+//! not count.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -54,7 +55,8 @@ struct Written {
 }
 
 impl Source {
-    /// Reads the crate whose `lib.rs` is in `src`; `read` gives the text of a file, if there is one.
+    /// Reads the crate whose `lib.rs` is in `src`; `read` gives the text of a file, if there is
+    /// one.
     pub(crate) fn read(src: &Path, read: &dyn Fn(&Path) -> Option<String>) -> Self {
         let mut source = Self::default();
         source.file(read, src, Path::new("lib.rs"), &Vec::new());

@@ -130,7 +130,8 @@ proptest! {
             prop_assert!(tcp.payload.iter().eq(segment.payload.iter().copied()));
             let skipped: usize = chain.iter().map(|extension| extension.octets.len()).sum();
             prop_assert_eq!(usize::from(datagram.ip.header_len), 40 + skipped);
-            // etherparse knows one order of extension headers; if it finds the segment, it is the same.
+            // etherparse knows one order of extension headers; if it finds the segment, it is the
+            // same.
             if let Some((theirs, intact)) = decoders::etherparse_unverified(&packet) {
                 prop_assert!(intact);
                 prop_assert_eq!(theirs, decoders::ours(&packet));

@@ -86,7 +86,8 @@ fn tcp_header() -> impl Strategy<Value = TcpHeader> {
     )
 }
 
-/// Padding to 32 bits: any content is allowed, only IHL counts for a host (RFC 1122, section 3.2.1.8).
+/// Padding to 32 bits: any content is allowed, only IHL counts for a host (RFC 1122, section
+/// 3.2.1.8).
 fn ip_options() -> impl Strategy<Value = Vec<u8>> {
     (0usize..=10).prop_flat_map(|words| vec(any::<u8>(), 4 * words))
 }

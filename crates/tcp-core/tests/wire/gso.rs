@@ -213,7 +213,8 @@ fn received_super_packets_count_their_segments() {
 
 #[test]
 fn super_packets_without_a_length_are_refused() {
-    // What Linux calls BIG TCP: more than 64 KiB behind a length of zero. No device here is asked for it.
+    // What Linux calls BIG TCP: more than 64 KiB behind a length of zero. No device here is asked
+    // for it.
     for (v6, length_at, error) in [(false, 2, WireError::BadHeaderLength), (true, 4, WireError::TcpHeader)] {
         let mut packet = Segment { header: header(v6), payload: vec![9; 1_000], cut: 0 }.packet();
         packet[length_at..length_at + 2].fill(0);

@@ -33,7 +33,8 @@ fn received(packet: &[u8]) -> Result<IcmpMessage<'_>, WireError> {
     }
 }
 
-/// What each type and code of an error means: RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7.1, RFC 1191; RFC 4443.
+/// What each type and code of an error means: RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section
+/// 5.2.7.1, RFC 1191; RFC 4443.
 fn meaning(v4: bool, kind: u8, code: u8, rest: u32) -> Option<IcmpErrorKind> {
     use Unreachable::{Host, Network, Other, Port, Prohibited, Protocol};
     let unreachable = |reason| Some(IcmpErrorKind::DestinationUnreachable { reason, code });
@@ -201,7 +202,8 @@ fn packet_too_big_tells_the_mtu() {
     };
     let (v4, quote_v4) = segment("192.0.2.1:1", "192.0.2.2:2");
     let (v6, quote_v6) = segment("[2001:db8::1]:1", "[2001:db8::2]:2");
-    // RFC 1191, section 4: the upper half of the field is unused. RFC 4443, section 3.2: all of it is the MTU.
+    // RFC 1191, section 4: the upper half of the field is unused. RFC 4443, section 3.2: all of it
+    // is the MTU.
     let v4 = message(v4, v4, 3, 4, [0xab, 0xcd, 0x05, 0xa0], &quote_v4);
     let v6 = message(v6, v6, 2, 0, [0x00, 0x01, 0x05, 0xa0], &quote_v6);
     for (packet, expected) in [(v4, 1_440), (v6, 66_976)] {
@@ -235,7 +237,8 @@ fn quotations_of_something_else_are_refused() {
 #[test]
 fn other_messages_are_not_looked_into() {
     let (v4, v6): (IpAddr, IpAddr) = ("192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap());
-    // Source quench (RFC 6633: ignored), redirect, timestamp; neighbour solicitation, and echo with a code.
+    // Source quench (RFC 6633: ignored), redirect, timestamp; neighbour solicitation, and echo with
+    // a code.
     for (ip, kind, code) in [(v4, 4, 0), (v4, 5, 1), (v4, 13, 0), (v6, 135, 0), (v4, 8, 1), (v6, 128, 1)] {
         let packet = message(ip, ip, kind, code, [0; 4], &[]);
         let result = received(&packet);

@@ -1,4 +1,5 @@
-//! Checksums that a device computes, checks or has to be told about; packets that come in several slices.
+//! Checksums that a device computes, checks or has to be told about; packets that come in several
+//! slices.
 
 use crate::decoders;
 use crate::strategies::{addresses, segment};
@@ -58,7 +59,8 @@ proptest! {
         let result = parse(&RxPacket::new(&packet)).map(|_| ());
         let covered = match (segment.ip_header_len(), bit / 8) {
             (20, _) => true,
-            // Of the IPv6 header, the pseudo-header has the addresses, the length and the next header.
+            // Of the IPv6 header, the pseudo-header has the addresses, the length and the next
+            // header.
             (_, 4..=6 | 8..) => true,
             _ => false,
         };
@@ -133,7 +135,8 @@ proptest! {
         let at = at.index(words.len() - 1);
         let mut changed = words.clone();
         changed[at] = (to >> 16) as u16;
-        // Of all zeros the sum has two forms, and only the whole packet can tell which (RFC 1624, section 3).
+        // Of all zeros the sum has two forms, and only the whole packet can tell which (RFC 1624,
+        // section 3).
         prop_assume!(changed.iter().any(|word| *word != 0));
         prop_assert_eq!(checksum::update(reference(&words), words[at], changed[at]), reference(&changed));
         let from = u32::from(words[at]) << 16 | u32::from(words[at + 1]);

@@ -94,8 +94,8 @@ proptest! {
                     prop_assert_eq!(read(&RxPacket::new(&packet)).is_ok(), intact);
                 }
             }
-            // etherparse skips authentication headers, does not look at options, and takes an IPv6 payload length of
-            // zero for "all".
+            // etherparse skips authentication headers, does not look at options, and takes an IPv6
+            // payload length of zero for "all".
             (Ok(()), None) => prop_assert!(!matches!(parse(&trusted).unwrap().transport, Transport::Tcp(_))),
             (Err(error), Some(_)) => prop_assert!(
                 matches!(

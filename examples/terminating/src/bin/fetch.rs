@@ -1,4 +1,5 @@
-//! An HTTP client on ackline's connections: hyper on top of them, and rustls between if the URL says so.
+//! An HTTP client on ackline's connections: hyper on top of them, and rustls between if the URL
+//! says so.
 //!
 //! ```text
 //! fetch DEVICE ADDRESS URL [CERTIFICATES]          fetch tun0 10.0.0.2 http://10.0.0.1/

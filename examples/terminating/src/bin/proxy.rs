@@ -1,12 +1,13 @@
-//! Runs a program in a network of its own and carries each of its TCP connections on, through this machine's network:
-//! a sandbox, or the client's half of a tunnel.
+//! Runs a program in a network of its own and carries each of its TCP connections on, through this
+//! machine's network: a sandbox, or the client's half of a tunnel.
 //!
 //! ```text
 //! proxy COMMAND [ARGUMENT...]          as root; for example: proxy curl -s http://192.0.2.7/
 //! ```
 //!
-//! The program sees one interface, a TUN device with a default route. Every connection that it opens, to any address and port,
-//! ends in ackline here; a socket of the kernel's is opened to the same address, and bytes are copied between both.
+//! The program sees one interface, a TUN device with a default route. Every connection that it
+//! opens, to any address and port, ends in ackline here; a socket of the kernel's is opened to the
+//! same address, and bytes are copied between both.
 
 use ackline::core::ListenOn;
 use ackline::runtime::device::tun::{Tun, TunConfig};
@@ -69,8 +70,8 @@ async fn accept(listener: TcpListener) -> io::Error {
     }
 }
 
-/// Both directions of one connection, each to its own end. A failure on one side resets the other, so that nobody takes a part for
-/// the whole.
+/// Both directions of one connection, each to its own end. A failure on one side resets the other,
+/// so that nobody takes a part for the whole.
 async fn carry_one(mut inside: TcpStream) -> io::Result<()> {
     // What the program asked for.
     let wanted = inside.local_addr()?;

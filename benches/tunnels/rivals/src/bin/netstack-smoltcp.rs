@@ -1,5 +1,5 @@
-//! netstack-smoltcp, set up as in its README; with the argument `offload` as its example `forward-offload-linux`, on a device with
-//! virtio headers.
+//! netstack-smoltcp, set up as in its README; with the argument `offload` as its example
+//! `forward-offload-linux`, on a device with virtio headers.
 
 use ackline_tunnel_rivals::{MTU, Tun, carry_on};
 use futures::{SinkExt as _, StreamExt as _};
@@ -69,7 +69,8 @@ async fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The packets of a super-packet, as `recv_multiple` of tun-rs makes them on a device that it has opened itself.
+/// The packets of a super-packet, as `recv_multiple` of tun-rs makes them on a device that it has
+/// opened itself.
 fn split(input: &mut [u8], packets: &mut [Vec<u8>], sizes: &mut [usize]) -> io::Result<usize> {
     let mut header = VirtioNetHdr::decode(input)?;
     let input = &mut input[VIRTIO_NET_HDR_LEN..];

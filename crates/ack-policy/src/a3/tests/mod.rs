@@ -1,9 +1,10 @@
 //! The algorithm, event by event.
 //!
-//! `vectors.txt` are the results of an independent model of the algorithm, `derived.txt` those of the steps by hand. In both an
-//! event is a line: `S(time, seq, len[, True])` a segment with data [and FIN], `G(time, seq, len, segments)` a super-packet,
-//! `O(time)` data of this side's own with an ACK, `T(time)` a look at the timer; then what the policy decides, and its state
-//! after that. Times are microseconds. The reader is instant, so that each ACK shows the whole buffer.
+//! `vectors.txt` are the results of an independent model of the algorithm, `derived.txt` those of
+//! the steps by hand. In both an event is a line: `S(time, seq, len[, True])` a segment with data
+//! [and FIN], `G(time, seq, len, segments)` a super-packet, `O(time)` data of this side's own with
+//! an ACK, `T(time)` a look at the timer; then what the policy decides, and its state after that.
+//! Times are microseconds. The reader is instant, so that each ACK shows the whole buffer.
 
 mod reader;
 mod rules;
@@ -36,7 +37,8 @@ fn us(micros: u64) -> Duration {
 }
 
 impl Host {
-    /// A receiver of `buffer` bytes whose peer sends segments of `mss`. `name` and `params` say what policy it has.
+    /// A receiver of `buffer` bytes whose peer sends segments of `mss`. `name` and `params` say
+    /// what policy it has.
     pub(super) fn new(name: &str, params: &str, buffer: u32, mss: u32, rtt: u64) -> Self {
         let entry = if name == "a3" { A3 } else { CSA3 };
         let params: Params = params.parse().unwrap();

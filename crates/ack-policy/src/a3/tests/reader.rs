@@ -9,8 +9,8 @@ use ackline_tcp_core::policy::ack::{
 const BUFFER: u32 = 16_384;
 const MSS: u32 = 9_148;
 
-/// A full segment brings the count to 0. The buffer, which has 7,236 bytes left, held nothing before; when the ACK leaves, `free`
-/// bytes are free.
+/// A full segment brings the count to 0. The buffer, which has 7,236 bytes left, held nothing
+/// before; when the ACK leaves, `free` bytes are free.
 fn tenth_segment(free: u32) -> (Host, AckPlan) {
     let mut host = Host::new("a3", "profile=paper", BUFFER, MSS, 200_000);
     for at in 0..9 {

@@ -11,7 +11,8 @@ use std::string::ToString;
 
 const MSS: u32 = 1_000;
 
-/// A receiver whose core holds an ACK for 180 ms at most, and whose application reads only when told to.
+/// A receiver whose core holds an ACK for 180 ms at most, and whose application reads only when
+/// told to.
 struct Receiver {
     policy: Box<dyn AckPolicy>,
     view: RecvView,
@@ -40,12 +41,14 @@ impl Receiver {
         self
     }
 
-    /// Data in order arrives, as one super-packet of full segments. What the policy plans; an ACK leaves at once.
+    /// Data in order arrives, as one super-packet of full segments. What the policy plans; an ACK
+    /// leaves at once.
     fn data(&mut self, len: u32) -> AckPlan {
         self.arrive(len, |_| ())
     }
 
-    /// The same, pushed, and read completely. What the policy plans when it arrives, or else when it is read.
+    /// The same, pushed, and read completely. What the policy plans when it arrives, or else when
+    /// it is read.
     fn message(&mut self, len: u32) -> AckPlan {
         match self.arrive(len, |data| data.psh = true) {
             AckPlan::By(_) => self.read(len),
@@ -385,7 +388,8 @@ fn quick_acks_come_back_after_a_pause_a_duplicate_and_a_mark() {
 
 #[test]
 fn a_sampling_ends_before_the_senders_probe() {
-    // The gaps between arrivals are 200 ms, but an arrival prolongs the sampling by half a round trip only.
+    // The gaps between arrivals are 200 ms, but an arrival prolongs the sampling by half a round
+    // trip only.
     let mut receiver = Receiver::made("a3", "quick=0,when=always,push=off,rtt=20ms");
     for i in 0..9 {
         receiver.at(200 * i).data(100);

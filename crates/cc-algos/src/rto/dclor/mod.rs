@@ -1,6 +1,6 @@
-//! DCLOR, de-correlated loss recovery (Y. Swami, K. Le: "DCLOR: De-correlated Loss Recovery using SACK option
-//! for spurious timeouts", draft-swami-tsvwg-tcp-dclor-00, 2002): first determine what the network lost, then
-//! decide how much and what to send.
+//! DCLOR, de-correlated loss recovery (Y. Swami, K. Le: "DCLOR: De-correlated Loss Recovery using
+//! SACK option for spurious timeouts", draft-swami-tsvwg-tcp-dclor-00, 2002): first determine what
+//! the network lost, then decide how much and what to send.
 //!
 //! ```text
 //!                      ┌───────── stale ACKs: tags only ────────┐
@@ -11,8 +11,8 @@
 //!                                                                        only the holes are sent again
 //! ```
 //!
-//! SS_PTR is the probe's first sequence number. Steps are numbered as follows, with the draft's own numbers
-//! (section 4) in parentheses.
+//! SS_PTR is the probe's first sequence number. Steps are numbered as follows, with the draft's own
+//! numbers (section 4) in parentheses.
 //!
 //! | step | rule |
 //! |---|---|
@@ -34,27 +34,31 @@
 //!
 //! Where the draft is ambiguous or wrong:
 //!
-//! - I-1, A2: the octet SS_PTR itself must be covered; an ACK *of* SS_PTR is stale (I-8: one octet is enough).
-//! - I-2: pipe or flight size is saved ([`SavedWindow`]). I-3: repeated timeouts keep the first value.
-//! - I-4: less than a segment of new data is enough, if it fits the peer's window completely. I-5: a FIN
-//!   rides on it, but is no probe by itself. I-6: step 5 says "repeat step-2", so a repeated probe is new data
-//!   again ([`ProbeRepeat`]). I-7: their number is limited.
-//! - I-9: stale ACKs that make progress restart the timer, with its back-off. I-10: `ssthresh` is at least
-//!   two segments. I-11: the draft does not say whether the probe's ACK is an RTT sample ([`ProbeRtt`]). It is
-//!   none here: as one it is as long as the stall, and the next genuine loss waits for three of them.
-//! - I-12: if ECE arrived and the window was not reduced for it, a clean exit reduces `ssthresh` and sends
-//!   CWR.
+//! - I-1, A2: the octet SS_PTR itself must be covered; an ACK *of* SS_PTR is stale (I-8: one octet
+//!   is enough).
+//! - I-2: pipe or flight size is saved ([`SavedWindow`]). I-3: repeated timeouts keep the first
+//!   value.
+//! - I-4: less than a segment of new data is enough, if it fits the peer's window completely. I-5:
+//!   a FIN rides on it, but is no probe by itself. I-6: step 5 says "repeat step-2", so a repeated
+//!   probe is new data again ([`ProbeRepeat`]). I-7: their number is limited.
+//! - I-9: stale ACKs that make progress restart the timer, with its back-off. I-10: `ssthresh` is
+//!   at least two segments. I-11: the draft does not say whether the probe's ACK is an RTT sample
+//!   ([`ProbeRtt`]). It is none here: as one it is as long as the stall, and the next genuine loss
+//!   waits for three of them.
+//! - I-12: if ECE arrived and the window was not reduced for it, a clean exit reduces `ssthresh`
+//!   and sends CWR.
 //! - I-13: a timeout in Repair does not raise `ssthresh`.
-//! - I-14: a probe that was a retransmission may itself have repaired the only loss, so its ACK proves
-//!   nothing ([`FallbackClean`]). A later DSACK for it restores `ssthresh`.
-//! - I-15: the draft's advice to wait for a first SACK block would prevent DCLOR on flows that only stall
-//!   (`require_sack_seen`).
+//! - I-14: a probe that was a retransmission may itself have repaired the only loss, so its ACK
+//!   proves nothing ([`FallbackClean`]). A later DSACK for it restores `ssthresh`.
+//! - I-15: the draft's advice to wait for a first SACK block would prevent DCLOR on flows that only
+//!   stall (`require_sack_seen`).
 //!
-//! RFC 8961, section 4, requires a timeout to send one packet and back off; it does not say which packet.
+//! RFC 8961, section 4, requires a timeout to send one packet and back off; it does not say which
+//! packet.
 //!
-//! Where it fails: every spurious timeout costs the window, which slow start must regain, even if the path
-//! could have carried it; if a whole window is lost, delivery takes one round trip longer than with go-back-N
-//! (section 5).
+//! Where it fails: every spurious timeout costs the window, which slow start must regain, even if
+//! the path could have carried it; if a whole window is lost, delivery takes one round trip longer
+//! than with go-back-N (section 5).
 
 mod params;
 
@@ -285,7 +289,8 @@ impl Dclor {
         }
     }
 
-    /// C3, I-11: Karn's algorithm only leaves the sample of a probe that was new data and was sent once.
+    /// C3, I-11: Karn's algorithm only leaves the sample of a probe that was new data and was sent
+    /// once.
     fn sample(&self, ack: &AckFacts) -> RtoRtt {
         let takes = self.params.probe_rtt == ProbeRtt::Rfc4015;
         if takes && self.sent_once && ack.covers(self.ss_ptr) {
@@ -368,8 +373,8 @@ impl Dclor {
     fn on_ack_in_probe(&mut self, view: &RtoView, ack: &AckFacts) -> RtoStep {
         self.heard = true;
         self.ece_in_probe |= ack.ece;
-        // A2, A5. If the peer shrank its window before the probe was sent, everything may be acknowledged
-        // without it.
+        // A2, A5. If the peer shrank its window before the probe was sent, everything may be
+        // acknowledged without it.
         if ack.ack.gt(self.ss_ptr) || ack.ack.ge(view.flow.snd_nxt) {
             return self.clean(view, ack);
         }
@@ -380,7 +385,8 @@ impl Dclor {
         if self.peer_sends_no_sack(view, ack) {
             self.unable = true;
             let mut step = self.delegate(view);
-            // Not a timeout: the head is sent within a window of one segment, and there is no back-off.
+            // Not a timeout: the head is sent within a window of one segment, and there is no
+            // back-off.
             step.send = RtoSend::Nothing;
             step.timer = RtoTimer::Restart;
             step.verdict = Some(RtoVerdict::Lossy);

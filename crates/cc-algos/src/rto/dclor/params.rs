@@ -13,8 +13,8 @@ pub enum StalePolicy {
     Revert,
     /// The first one opens half of that.
     Halve,
-    /// None; at the exit the window is the saved pipe, halved for each RTO without an ACK, and at least two
-    /// segments.
+    /// None; at the exit the window is the saved pipe, halved for each RTO without an ACK, and at
+    /// least two segments.
     Decay,
 }
 
@@ -23,7 +23,8 @@ pub enum StalePolicy {
 pub enum ProbeRepeat {
     /// New data, or the highest outstanding segment; SS_PTR moves.
     New,
-    /// The same segment again: careful with a small receive window, but all copies except one are redundant.
+    /// The same segment again: careful with a small receive window, but all copies except one are
+    /// redundant.
     Same,
 }
 
@@ -36,7 +37,8 @@ pub enum SavedWindow {
     FlightSize,
 }
 
-/// How a clean exit treats a probe that was a retransmission, which may itself have repaired the only loss.
+/// How a clean exit treats a probe that was a retransmission, which may itself have repaired the
+/// only loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FallbackClean {
     /// `ssthresh` is kept, as in the draft.
@@ -50,8 +52,8 @@ pub enum FallbackClean {
 pub enum ProbeRtt {
     /// Not at all.
     Skip,
-    /// As in RFC 4015, section 3, step 11: the RTO grows by the probe's delay. Fewer timeouts are spurious, but the next
-    /// genuine loss waits for several stalls.
+    /// As in RFC 4015, section 3, step 11: the RTO grows by the probe's delay. Fewer timeouts are
+    /// spurious, but the next genuine loss waits for several stalls.
     Rfc4015,
 }
 
@@ -63,7 +65,8 @@ pub struct DclorParams {
     pub stale_policy: StalePolicy,
     /// What a repeated timeout sends.
     pub probe_repeat: ProbeRepeat,
-    /// A timeout clears the peer's SACK information (as RFC 2018, section 8, says; practice keeps it).
+    /// A timeout clears the peer's SACK information (as RFC 2018, section 8, says; practice keeps
+    /// it).
     pub sack_reset_on_rto: bool,
     /// The value whose half becomes `ssthresh`.
     pub saved_window: SavedWindow,
@@ -80,8 +83,9 @@ pub struct DclorParams {
 }
 
 impl Default for DclorParams {
-    /// Best for practice: [`Self::paper`], but cautious about probes that were retransmissions, and limited
-    /// to three probes. `ackline reproduce dclor --only settings` measures the other choices of `probe_repeat` and `probe_rtt`.
+    /// Best for practice: [`Self::paper`], but cautious about probes that were retransmissions, and
+    /// limited to three probes. `ackline reproduce dclor --only settings` measures the other
+    /// choices of `probe_repeat` and `probe_rtt`.
     fn default() -> Self {
         Self { fallback_clean: FallbackClean::Conservative, max_probes: 3, ..Self::paper() }
     }
@@ -152,8 +156,9 @@ impl DclorParams {
         },
     ];
 
-    /// The draft, as its words and Tables 3 to 6 go together. `probe_repeat` follows its step 5 ("repeat step-2", which sends
-    /// new data). It says nothing about `probe_rtt`: that is a choice which fits the tables.
+    /// The draft, as its words and Tables 3 to 6 go together. `probe_repeat` follows its step 5
+    /// ("repeat step-2", which sends new data). It says nothing about `probe_rtt`: that is a choice
+    /// which fits the tables.
     #[must_use]
     pub const fn paper() -> Self {
         Self {
@@ -177,7 +182,8 @@ impl DclorParams {
         Self::default().with(params)
     }
 
-    /// The same with the given changes; if they name a profile, that profile with the other changes.
+    /// The same with the given changes; if they name a profile, that profile with the other
+    /// changes.
     ///
     /// # Errors
     /// Names the parameter that is unknown or out of range.

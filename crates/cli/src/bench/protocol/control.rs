@@ -12,11 +12,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 /// Longest wait for the peer's next step, if that is not the end of the test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest JSON document that is sent, or taken from a server, whose results may hold all that it showed; in bytes.
+/// Longest JSON document that is sent, or taken from a server, whose results may hold all that it
+/// showed; in bytes.
 pub(crate) const MAX_JSON: usize = 16 << 20;
 /// Longest document with a client's parameters that a server takes, in bytes.
 pub(crate) const MAX_PARAMETERS: usize = 64 << 10;
-/// Longest document with a client's results that a server takes, in bytes: thousands of streams have room.
+/// Longest document with a client's results that a server takes, in bytes: thousands of streams
+/// have room.
 pub(crate) const MAX_CLIENT_RESULTS: usize = 1 << 20;
 /// Bytes by which memory for a document grows, whatever length its peer announces.
 const STEP: usize = 64 << 10;
@@ -63,7 +65,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Control<S> {
         self.send_all(&message).await
     }
 
-    /// Waits for the peer to say what comes next, however long that takes. If this is dropped, nothing is lost.
+    /// Waits for the peer to say what comes next, however long that takes. If this is dropped,
+    /// nothing is lost.
     pub(crate) async fn receive(&mut self) -> Result<TestState, Failure> {
         let mut octet = [0];
         match self.stream.read(&mut octet).await {

@@ -1,6 +1,6 @@
-//! iperf3's control protocol: one connection on which a client and a server say in single octets what comes next,
-//! exchange parameters and results as JSON, and end the test. Data flows on connections of its own, each of which
-//! begins with the same cookie as the control connection.
+//! iperf3's control protocol: one connection on which a client and a server say in single octets
+//! what comes next, exchange parameters and results as JSON, and end the test. Data flows on
+//! connections of its own, each of which begins with the same cookie as the control connection.
 //!
 //! ```text
 //! client                                   server
@@ -19,7 +19,8 @@
 //!   IPERF_DONE ────────────────────────────►
 //! ```
 //!
-//! Observed between two iperf 3.12; numbers are big-endian, and JSON has its length in four octets before it.
+//! Observed between two iperf 3.12; numbers are big-endian, and JSON has its length in four octets
+//! before it.
 
 mod control;
 mod cookie;

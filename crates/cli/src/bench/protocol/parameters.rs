@@ -169,7 +169,8 @@ impl TestParameters {
         })
     }
 
-    /// Refuses buffers of more than `most` bytes in all connections together. Each of them has two: a client may fill both.
+    /// Refuses buffers of more than `most` bytes in all connections together. Each of them has two:
+    /// a client may fill both.
     pub(crate) fn buffers_within(&self, most: u64) -> Result<(), Refused> {
         let Some(window) = self.window else { return Ok(()) };
         let connections = self.connections();

@@ -57,7 +57,8 @@ impl TestState {
     }
 }
 
-/// Why a server refuses: iperf3's number of the error, and the operating system's, 0 if it has none.
+/// Why a server refuses: iperf3's number of the error, and the operating system's, 0 if it has
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServerError {
     pub(crate) code: u32,

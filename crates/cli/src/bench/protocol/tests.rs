@@ -1,4 +1,5 @@
-//! The protocol's codec: what iperf 3.12 writes is understood, and nothing that a peer writes does harm.
+//! The protocol's codec: what iperf 3.12 writes is understood, and nothing that a peer writes does
+//! harm.
 
 use super::*;
 use crate::bench::report::record::{Cpu, Direction, Length, ServerOutput};

@@ -1,6 +1,8 @@
-//! A test as iperf3's JSON document: its keys, units and types, so that what reads iperf3's output reads this.
+//! A test as iperf3's JSON document: its keys, units and types, so that what reads iperf3's output
+//! reads this.
 //!
-//! What iperf3 does not have stands under the key `ackline`. A key that iperf3 writes twice is here once.
+//! What iperf3 does not have stands under the key `ackline`. A key that iperf3 writes twice is here
+//! once.
 
 use super::record::{
     Connected, Contact, Cpu, Direction, Extremes, Interval, Length, Measured, Own, Record, ServerOutput,

@@ -1,8 +1,9 @@
 //! What `bench` says: the model of a test's results, text with iperf3's columns, iperf3's JSON.
 //!
-//! The engine tells a [`Reporter`] what happens, in the order `begin`, `connected` for each stream, `started`,
-//! `interval` for each interval, `end`, `done`; and `failed` instead of what a failure keeps from happening. Each gives
-//! the text to print, which is empty if it has to wait for the JSON document or for the next line of a stream.
+//! The engine tells a [`Reporter`] what happens, in the order `begin`, `connected` for each stream,
+//! `started`, `interval` for each interval, `end`, `done`; and `failed` instead of what a failure
+//! keeps from happening. Each gives the text to print, which is empty if it has to wait for the
+//! JSON document or for the next line of a stream.
 
 mod json;
 pub(crate) mod record;
@@ -45,8 +46,8 @@ pub(crate) struct Reporter {
     kept: usize,
 }
 
-/// Most measurements (one for each stream in each interval) that are kept for a JSON document, which ends with the last
-/// interval that fits: as many as 100 streams have in three hours.
+/// Most measurements (one for each stream in each interval) that are kept for a JSON document,
+/// which ends with the last interval that fits: as many as 100 streams have in three hours.
 const MAX_KEPT: usize = 1 << 20;
 /// Most bytes of text that are kept for the other end.
 const MAX_SHOWN: usize = 1 << 20;
@@ -61,7 +62,8 @@ impl Reporter {
         self.styled(|text| text.opening(&self.record))
     }
 
-    /// A server's invitation to its `test`th test, beginning with 1. It says it in each style but JSON.
+    /// A server's invitation to its `test`th test, beginning with 1. It says it in each style but
+    /// JSON.
     pub(crate) fn listening(&self, port: u16, test: u64) -> String {
         self.styled(|_| Text::listening(port, test))
     }
@@ -105,7 +107,8 @@ impl Reporter {
         if self.style.json.is_some() { text } else { self.show(text) }
     }
 
-    /// There will be a document: for this end's user, or for a client that asks for what its server showed.
+    /// There will be a document: for this end's user, or for a client that asks for what its server
+    /// showed.
     fn needs_intervals(&self) -> bool {
         match self.style.json {
             None => false,
@@ -132,8 +135,8 @@ impl Reporter {
         self.record.extra_data = extra_data;
     }
 
-    /// What this end showed of the test, for a client that asks for it (`--get-server-output`); no more than 1 MiB
-    /// of text.
+    /// What this end showed of the test, for a client that asks for it (`--get-server-output`); no
+    /// more than 1 MiB of text.
     pub(crate) fn server_output(&self) -> ServerOutput {
         if self.style.json.is_some() {
             // Fails only for maps with keys that are no strings.

@@ -1,5 +1,5 @@
-//! What is known about one test, in the order in which it becomes known. Plain data: the engine fills it, `text` and
-//! `json` show it.
+//! What is known about one test, in the order in which it becomes known. Plain data: the engine
+//! fills it, `text` and `json` show it.
 //!
 //! Times are since the start of the test, or of what comes after its omitted part.
 
@@ -267,7 +267,8 @@ impl Record {
         self.setup.as_ref().is_some_and(|setup| setup.parameters.direction == Direction::Bidirectional)
     }
 
-    /// The sides that this end has in the test: `true` is a sender. The client's sending direction comes first.
+    /// The sides that this end has in the test: `true` is a sender. The client's sending direction
+    /// comes first.
     pub(crate) fn sides(&self) -> Vec<bool> {
         let Some(setup) = &self.setup else { return vec![] };
         let client = self.is_client();
@@ -283,7 +284,8 @@ impl Record {
         self.streams.iter().any(|stream| stream.id == id && stream.sends)
     }
 
-    /// A sender's state over the intervals that count; zeros if this end does not send on the stream.
+    /// A sender's state over the intervals that count; zeros if this end does not send on the
+    /// stream.
     pub(crate) fn extremes(&self, id: u32) -> Extremes {
         self.extremes.get(&id).copied().unwrap_or_default()
     }

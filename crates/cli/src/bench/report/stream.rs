@@ -1,4 +1,5 @@
-//! A test as iperf3's `--json-stream`: each part of the document on a line of its own, as soon as it is known.
+//! A test as iperf3's `--json-stream`: each part of the document on a line of its own, as soon as
+//! it is known.
 
 use super::json::{Document, IntervalDoc};
 use super::record::{Interval, Record};

@@ -7,7 +7,8 @@
 //! [SUM]   0.00-2.00   sec  5.00 MBytes  21.0 Mbits/sec    0             sender
 //! ```
 //!
-//! The RTT is an addition: it stands behind iperf3's last column, so that the others are where they are expected.
+//! The RTT is an addition: it stands behind iperf3's last column, so that the others are where they
+//! are expected.
 
 use super::json::bits_per_second;
 use super::record::{

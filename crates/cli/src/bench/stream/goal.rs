@@ -4,7 +4,8 @@ use crate::bench::report::record::Length;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
-/// What all streams of a direction have to move together, in whole blocks; nothing counts before [`count`](Self::count).
+/// What all streams of a direction have to move together, in whole blocks; nothing counts before
+/// [`count`](Self::count).
 #[derive(Debug)]
 pub(crate) struct Goal {
     /// Bytes; `None`: no limit.

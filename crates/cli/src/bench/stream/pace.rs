@@ -1,4 +1,5 @@
-//! A bitrate, kept by the application as iperf3 does it: a block leaves when the mean since the start has room for it.
+//! A bitrate, kept by the application as iperf3 does it: a block leaves when the mean since the
+//! start has room for it.
 
 use ackline::core::{Duration, Instant};
 use ackline::runtime::timer;
@@ -51,7 +52,8 @@ impl Pace {
         }
         if self.free == 0 {
             let due = self.start + due(self.sent, self.bitrate.rate);
-            // Milliseconds, as iperf3 does by default; the mean makes up for what a sleep is too long.
+            // Milliseconds, as iperf3 does by default; the mean makes up for what a sleep is too
+            // long.
             let early = due.since(timer::now());
             if early > Duration::ZERO {
                 tokio::time::sleep(early.into()).await;

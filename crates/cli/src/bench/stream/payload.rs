@@ -3,8 +3,8 @@
 /// A step of the generator, an odd number (Weyl sequence).
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Sees to it that at most `max` bytes of `room` hold noise, and says how many. What the buffer holds from earlier
-/// data is as good as new noise, so only memory that was never used is written.
+/// Sees to it that at most `max` bytes of `room` hold noise, and says how many. What the buffer
+/// holds from earlier data is as good as new noise, so only memory that was never used is written.
 pub(super) fn put(room: [&mut [u8]; 2], max: usize) -> usize {
     let mut put = 0;
     for piece in room {
@@ -18,7 +18,8 @@ pub(super) fn put(room: [&mut [u8]; 2], max: usize) -> usize {
     put
 }
 
-/// True if the first or last octets are zeros, as in memory that was never written; noise has none there.
+/// True if the first or last octets are zeros, as in memory that was never written; noise has none
+/// there.
 fn is_blank(piece: &[u8]) -> bool {
     let blank = |end: Option<&[u8]>| end.is_none_or(|end| end.iter().all(|octet| *octet == 0));
     blank(piece.first_chunk::<4>().map(<[u8; 4]>::as_slice))

@@ -3,7 +3,8 @@
 use super::world::Both;
 use serde_json::Value;
 
-/// What is written to a socket and not yet read at the other end when a test ends: send buffer, queues, receive buffer.
+/// What is written to a socket and not yet read at the other end when a test ends: send buffer,
+/// queues, receive buffer.
 const BETWEEN: u64 = 16 << 20;
 
 /// The sums of one direction, by their names in the documents.
@@ -19,7 +20,8 @@ const ONLY: [&str; 3] = ["sum_sent", "sum_received", "sum"];
 const BACK: [&str; 3] = ["sum_sent_bidir_reverse", "sum_received_bidir_reverse", "sum_bidir_reverse"];
 
 impl Both {
-    /// Checks both documents against each other and in themselves; the bytes that arrived, by direction.
+    /// Checks both documents against each other and in themselves; the bytes that arrived, by
+    /// direction.
     pub(crate) fn agree(&self) -> Vec<u64> {
         let both_ways = self.client["end"].get(BACK[0]).is_some();
         let reverse = self.client["start"]["test_start"]["reverse"] == 1;

@@ -1,4 +1,5 @@
-//! Whether a document of `ackline bench` has what iperf3's has for the same test: the same keys, the same types.
+//! Whether a document of `ackline bench` has what iperf3's has for the same test: the same keys,
+//! the same types.
 
 use crate::fields::documented;
 use serde_json::Value;
@@ -43,7 +44,8 @@ pub(crate) fn compare_own_part(ours: &Value, what: &str) {
     }
 }
 
-/// The type of each place in a document; all elements of an array are one place, with the types of all of them.
+/// The type of each place in a document; all elements of an array are one place, with the types of
+/// all of them.
 fn shape(document: &Value) -> BTreeMap<String, String> {
     let mut places = BTreeMap::new();
     visit(document, "", &mut places);

@@ -3,8 +3,8 @@
 use super::world::{KERNEL4, Link, STACK4, said, with};
 use crate::common::Ended;
 
-/// What a line is without its numbers: each run of digits and points is one `0`, each run of spaces one space, and
-/// units of adaptive size are the same.
+/// What a line is without its numbers: each run of digits and points is one `0`, each run of spaces
+/// one space, and units of adaptive size are the same.
 fn form(line: &str) -> String {
     let mut form = String::new();
     for c in line.trim_end().chars() {
@@ -39,7 +39,8 @@ fn forms(ended: &Ended) -> Vec<String> {
 #[ignore = "slow"]
 fn lines_are_iperf3s_with_the_rtt_behind_them() {
     with("bench::text::lines_are_iperf3s_with_the_rtt_behind_them", Link::Tun, |world| {
-        // One interval for the whole test: with more, the two ends of a test may differ by a short last one.
+        // One interval for the whole test: with more, the two ends of a test may differ by a short
+        // last one.
         let whole = ["-t", "1", "-b", "20M", "-i", "0"];
         let omitting = ["-t", "1", "-b", "20M", "-O", "1"];
         for (length, options) in [
@@ -66,7 +67,8 @@ fn lines_are_iperf3s_with_the_rtt_behind_them() {
                 let [ours_forms, theirs_forms] = [ours, theirs].map(|ended| {
                     let mut forms = forms(ended);
                     if options.contains(&"-R") {
-                        // Whether iperf3 names columns that a receiver does not fill depends on when it ends.
+                        // Whether iperf3 names columns that a receiver does not fill depends on
+                        // when it ends.
                         forms.iter_mut().for_each(|form| *form = form.replace(" Retr Cwnd", ""));
                     }
                     forms

@@ -48,7 +48,8 @@ fn amounts(world: &World) {
         assert!(arrived[0] <= bytes, "{options:?}: {ours:#?}");
         // iperf3 writes up to ten blocks between two looks at what it has written.
         assert!((bytes..=bytes + 10 * block).contains(&sent(&theirs)), "{options:?}: {theirs:#?}");
-        // The client ends the test when so much has arrived; iperf3 counts a read of any size as a block.
+        // The client ends the test when so much has arrived; iperf3 counts a read of any size as a
+        // block.
         let options = [&options[..], &["-R"]].concat();
         let [(ours, arrived), _] = both_roles(world, &options);
         assert!(arrived[0] >= bytes, "{options:?}: {ours:#?}");
@@ -86,8 +87,8 @@ fn rates(world: &World) {
     for options in [&["-t", "2", "-b", "20M"][..], &["-t", "2", "-b", "20M", "-i", "0.5", "-R"]] {
         for (both, arrived) in both_roles(world, options) {
             assert_eq!(both.server["start"]["test_start"]["target_bitrate"], 20_000_000);
-            // In whole blocks. It is a limit, which a sender without a processor falls short of, but not by the factors
-            // between bits and bytes, or between units.
+            // In whole blocks. It is a limit, which a sender without a processor falls short of,
+            // but not by the factors between bits and bytes, or between units.
             let seconds = seconds(&both.client["end"]["sum_received"]);
             let (wanted, arrived) = (seconds * 20e6 / 8.0, arrived[0] as f64);
             assert!(arrived <= 1.05 * wanted + 2.0 * BLOCK, "{arrived} instead of {wanted}: {both:#?}");
@@ -111,7 +112,8 @@ fn omission(world: &World) {
                     end["intervals"].as_array().expect("intervals").iter().map(|it| &it["sum"]).collect();
                 let counted = sums.iter().position(|sum| sum["omitted"] == false).expect("some count");
                 assert!(counted > 0 && sums[..counted].iter().all(|sum| sum["omitted"] == true), "{end:#}");
-                // What was omitted is a second; that bytes add up without it is a part of the agreement.
+                // What was omitted is a second; that bytes add up without it is a part of the
+                // agreement.
                 let by_interval: f64 = sums[counted..].iter().map(|sum| seconds(sum)).sum();
                 let total = seconds(&end["end"][if sends { "sum_sent" } else { "sum_received" }]);
                 assert!((by_interval - total).abs() < 0.5, "{by_interval} s, not {total} s: {end:#}");
@@ -137,7 +139,8 @@ fn settings(world: &World) {
         assert_eq!(start(&both, "tcp_mss"), [1000, 1000], "{both:#?}");
         assert!(sent(&both) >= 4 << 20, "{both:#?}");
         if client_is_ours {
-            // What was sent are packets with so much in them, and headers of 40 bytes; timestamps are a part of the 1000.
+            // What was sent are packets with so much in them, and headers of 40 bytes; timestamps
+            // are a part of the 1000.
             assert_eq!(both.client["intervals"][0]["streams"][0]["pmtu"], 1040, "{both:#?}");
         }
     }

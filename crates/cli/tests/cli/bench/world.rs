@@ -1,4 +1,5 @@
-//! The two ends of a test: `ackline bench` behind a device, and a stock iperf3 on the kernel's side.
+//! The two ends of a test: `ackline bench` behind a device, and a stock iperf3 on the kernel's
+//! side.
 
 use crate::common::{Ended, Running, ackline, until};
 use ackline::runtime::Error;
@@ -29,7 +30,8 @@ pub(crate) enum Link {
     Ethernet,
 }
 
-/// Where a test runs: in a namespace of its own, with a second one for the kernel's side of an Ethernet.
+/// Where a test runs: in a namespace of its own, with a second one for the kernel's side of an
+/// Ethernet.
 pub(crate) struct World {
     link: Link,
     there: Option<Namespace>,
@@ -158,7 +160,8 @@ impl World {
         Both { client: finished(client), server: finished(here.end()) }
     }
 
-    /// `ackline bench` at both ends: the server on our side of an Ethernet, the client as one more host on the other side.
+    /// `ackline bench` at both ends: the server on our side of an Ethernet, the client as one more
+    /// host on the other side.
     pub(crate) fn two_of_ours(&self, options: &[&str]) -> Both {
         let here = self.ours(&["-s", "-1", "-J"]);
         let client = until("a server", || {

@@ -87,7 +87,8 @@ impl Flow {
             self.tally.slow_start.end(at, SlowStartEnd::Loss);
         }
         if end <= self.tally.snd_una {
-            // What is acknowledged already was sent for nothing, unless the ACK is on its way to the sender.
+            // What is acknowledged already was sent for nothing, unless the ACK is on its way to
+            // the sender.
             let heard = since(at, self.tally.progress_ns) > context.to_sender_ns * 2;
             if heard && self.tally.episodes.needless(start, end) == Some(1) {
                 self.tally.losses.spurious += 1;

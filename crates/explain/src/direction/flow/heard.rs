@@ -129,7 +129,8 @@ impl Flow {
     fn advance(&mut self, segment: &Segment<'_>, ack: u64, context: &Context) {
         let at = segment.at_ns;
         let una = self.tally.snd_una;
-        // Round trips so far may all have waited in a queue; echoes of timestamps also measure what was sent again.
+        // Round trips so far may all have waited in a queue; echoes of timestamps also measure what
+        // was sent again.
         let distance = Some(context.to_receiver_ns).filter(|distance| *distance > 0);
         let shortest = self.tally.rtt.min_ns().into_iter().chain(distance).min().unwrap_or(0);
         let echo = segment.options.timestamps.map(|Timestamps { ecr, .. }| ecr);
@@ -144,7 +145,8 @@ impl Flow {
                 }
             }
             _ => {
-                // An ACK of several segments echoes the first one's timestamp (RFC 7323, section 4.3).
+                // An ACK of several segments echoes the first one's timestamp (RFC 7323, section
+                // 4.3).
                 let echoed = echo.filter(|_| record.start == una);
                 let older = echoed.zip(record.again_tsval).is_some_and(|(echo, again)| is_after(again, echo));
                 let soon = shortest > 100_000 && since(at, record.last_ns) * 2 < shortest;

@@ -1,7 +1,8 @@
 //! The data of one end as packets show it.
 //!
-//! Whether a packet is a retransmission, what for, and what the sender waited for before it left, is inferred from sequence numbers, ACKs
-//! and times as they pass the capture. If packets say so themselves in comments, that counts instead.
+//! Whether a packet is a retransmission, what for, and what the sender waited for before it left,
+//! is inferred from sequence numbers, ACKs and times as they pass the capture. If packets say so
+//! themselves in comments, that counts instead.
 
 mod again;
 mod heard;
@@ -54,8 +55,8 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// For the data from one end of a connection that begins at `start_ns`: at most `records` of what is in flight, and `drawn` entries of
-    /// what is drawn.
+    /// For the data from one end of a connection that begins at `start_ns`: at most `records` of
+    /// what is in flight, and `drawn` entries of what is drawn.
     pub(crate) fn new(from: SocketAddr, start_ns: u64, records: usize, drawn: usize) -> Self {
         Self {
             tally: Tally::new(from, start_ns, records, drawn, SlowStartWatch::default()),
@@ -170,7 +171,8 @@ impl Flow {
             || shut && segment.length <= 1 && (repeats || segment.length == 1 && !has_fin)
         {
             tally.window.probes += 1;
-            // RFC 9293, section 3.8.6.1: an octet of new data goes beyond the window. It is data once it is acknowledged.
+            // RFC 9293, section 3.8.6.1: an octet of new data goes beyond the window. It is data
+            // once it is acknowledged.
             if start == tally.snd_nxt {
                 tally.probed = end;
             }

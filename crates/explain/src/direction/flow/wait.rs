@@ -29,7 +29,8 @@ impl Flow {
         }
         let waited = since(at, self.sent_ns);
         if let Some(drained) = self.view.drained_ns() {
-            // Everything was acknowledged, so no window held anything back; but for a flight that fills the window.
+            // Everything was acknowledged, so no window held anything back; but for a flight that
+            // fills the window.
             let cause = match () {
                 () if self.sent_partial => Cause::Application,
                 () if since(at, drained) <= prompt => Self::window_was_full(waited, stall),
@@ -54,7 +55,8 @@ impl Flow {
         self.pause(cause, at, stall);
     }
 
-    /// The ACK that let a packet go made room in the congestion window; if it took this long, that is not what held the packet back.
+    /// The ACK that let a packet go made room in the congestion window; if it took this long, that
+    /// is not what held the packet back.
     const fn window_was_full(waited: u64, stall: u64) -> Cause {
         if waited > stall { Cause::Silence } else { Cause::CongestionWindow }
     }
@@ -95,7 +97,8 @@ impl Flow {
         self.tally.rtt.smoothed_ns().unwrap_or(context.to_receiver_ns) + context.to_sender_ns
     }
 
-    /// The same as it was when the last packet left: the ACKs that a wait was for have waited as well.
+    /// The same as it was when the last packet left: the ACKs that a wait was for have waited as
+    /// well.
     fn waited_path_ns(&self, context: &Context) -> u64 {
         match self.sent_rtt_ns {
             Some(rtt) => rtt + context.to_sender_ns,

@@ -1,4 +1,5 @@
-//! The table of keys and the reader agree: every key that is read has a row, every row is read, and both mean the same.
+//! The table of keys and the reader agree: every key that is read has a row, every row is read, and
+//! both mean the same.
 
 use super::super::keys::{Accepts, Default, Key, Kind, SECTIONS, Section};
 use crate::Scenario;
@@ -154,7 +155,8 @@ fn a_default_in_the_table_is_what_leaving_the_key_out_means() {
     assert!(compared > 100, "only {compared} defaults were compared");
 }
 
-/// A key whose row and whose reader disagree panics in [`Item::misread`](super::super::reader::Item), which this finds.
+/// A key whose row and whose reader disagree panics in
+/// [`Item::misread`](super::super::reader::Item), which this finds.
 #[test]
 fn every_key_takes_what_its_row_says_and_names_its_range_otherwise() {
     let mut named = BTreeSet::new();
@@ -173,7 +175,8 @@ fn every_key_takes_what_its_row_says_and_names_its_range_otherwise() {
                 if error.contains(&expected) {
                     named.insert(std::ptr::from_ref(*row));
                 }
-                // A key that is added may be refused beside those that are there, whatever its value.
+                // A key that is added may be refused beside those that are there, whatever its
+                // value.
                 assert!(
                     error.contains(&expected) || !is_there && !error.contains("is not possible"),
                     "{key}={value}: {error}, not {expected:?}"

@@ -1,4 +1,5 @@
-//! What is kept of packets: their start, the checksum of the whole, and headers of segments and of the link.
+//! What is kept of packets: their start, the checksum of the whole, and headers of segments and of
+//! the link.
 
 use super::{Captured, HERE, Hosts, THERE, place, read};
 use crate::background::queue::Queue;

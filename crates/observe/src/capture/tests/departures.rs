@@ -1,4 +1,5 @@
-//! What comments say of a packet that is sent: its policies, the rule of an ACK, and what it waited for.
+//! What comments say of a packet that is sent: its policies, the rule of an ACK, and what it waited
+//! for.
 
 use super::{Hosts, place, read};
 use crate::capture::Capture;

@@ -14,7 +14,8 @@ use ackline_tcp_core::packet::{SegmentClass, SendReason};
 use ackline_tcp_core::{ConnId, Instant, SeqNum};
 use std::sync::Arc;
 
-/// Connections that send nothing, twice as many as are remembered, before one that does: true if its comment is whole.
+/// Connections that send nothing, twice as many as are remembered, before one that does: true if
+/// its comment is whole.
 fn speaks_beside(others: &[TraceEvent]) -> bool {
     let (_folder, path, options) = place();
     let queue = Arc::new(Queue::new(64 << 20));

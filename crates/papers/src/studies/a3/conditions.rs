@@ -6,7 +6,8 @@ use crate::{Cell, Check, Finding, Reproduction, Table};
 /// The right side of equation (2) for each receive buffer, bytes.
 const BOUNDS: [u32; 8] = [10_582, 12_015, 14_882, 17_750, 20_617, 23_484, 26_351, 27_444];
 
-/// The cells in bold of Tables 15.1 and 15.2, which are the same: those that lock under delayed acknowledgments.
+/// The cells in bold of Tables 15.1 and 15.2, which are the same: those that lock under delayed
+/// acknowledgments.
 pub(super) const BOLD: [(u32, u32); 19] = [
     (4, 16),
     (4, 24),

@@ -1,5 +1,5 @@
-//! Figures 15.4 to 15.9: A3 and CSA3 while the network is congested for short times. Their curves are not in the paper's text:
-//! what it says of them is checked.
+//! Figures 15.4 to 15.9: A3 and CSA3 while the network is congested for short times. Their curves
+//! are not in the paper's text: what it says of them is checked.
 
 use super::equations::Buffers;
 use super::runs::{Copies, Course, Episodes, Receiver, Run};
@@ -343,7 +343,8 @@ impl View<'_> {
     }
 }
 
-/// Throughput from the beginning on. The first minutes, in which it rises, are left out: an episode is one part in a hundred.
+/// Throughput from the beginning on. The first minutes, in which it rises, are left out: an episode
+/// is one part in a hundred.
 fn cumulative(number: &str, buffers: Buffers, courses: &[(&str, &Course)]) -> Chart {
     const FROM: f64 = 300.0;
     let line = |(label, course): &(&str, &Course)| {

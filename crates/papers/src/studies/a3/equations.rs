@@ -1,7 +1,9 @@
-//! When Nagle's algorithm and delayed acknowledgments lock: the conditions of the paper's section 15.2.
+//! When Nagle's algorithm and delayed acknowledgments lock: the conditions of the paper's section
+//! 15.2.
 //!
-//! The sender holds a small segment back while something is outstanding; the receiver holds its ACK back until 35 % of its
-//! buffer, or two full segments, have come. A sender that cannot bring so much waits for the delayed-ACK timer.
+//! The sender holds a small segment back while something is outstanding; the receiver holds its ACK
+//! back until 35 % of its buffer, or two full segments, have come. A sender that cannot bring so
+//! much waits for the delayed-ACK timer.
 
 use std::fmt;
 
@@ -44,7 +46,8 @@ impl Buffers {
         matrix[place(self.send)][place(self.receive)]
     }
 
-    /// A hundred times 35 % of the receive buffer: all comparisons are exact in hundredths of a byte.
+    /// A hundred times 35 % of the receive buffer: all comparisons are exact in hundredths of a
+    /// byte.
     fn hundredths(self) -> u32 {
         35 * self.receive * 1_024
     }
@@ -53,12 +56,14 @@ impl Buffers {
         self.send * 1_024
     }
 
-    /// Equation (1): S < min(2 MSS, 0.35 R). The whole buffer is less than what is acknowledged at once.
+    /// Equation (1): S < min(2 MSS, 0.35 R). The whole buffer is less than what is acknowledged at
+    /// once.
     pub(super) fn equation_1(self) -> bool {
         100 * self.send_bytes() < self.hundredths().min(200 * MSS)
     }
 
-    /// Equation (2): S < min(3 MSS, 0.35 R + MSS). What can be sent before a small segment is held back is less than that.
+    /// Equation (2): S < min(3 MSS, 0.35 R + MSS). What can be sent before a small segment is held
+    /// back is less than that.
     pub(super) fn equation_2(self) -> bool {
         100 * self.send_bytes() < self.bound_2()
     }
@@ -73,7 +78,8 @@ impl Buffers {
         (self.bound_2() + 50) / 100
     }
 
-    /// Equation (2), and one copy of the socket layer does not by itself reach what is acknowledged at once.
+    /// Equation (2), and one copy of the socket layer does not by itself reach what is acknowledged
+    /// at once.
     pub(super) fn locks(self) -> bool {
         self.equation_2() && 100 * COPY.min(self.send_bytes()) < self.hundredths()
     }
@@ -96,8 +102,8 @@ impl Buffers {
         }
     }
 
-    /// True if A3 must wait for its timer after a timeout: MUDS, which is at most min(S, R), is so large that one segment, which
-    /// is all that the sender then sends, does not reach 35 % of it.
+    /// True if A3 must wait for its timer after a timeout: MUDS, which is at most min(S, R), is so
+    /// large that one segment, which is all that the sender then sends, does not reach 35 % of it.
     pub(super) fn stalls_after_timeout(self) -> bool {
         35 * self.send.min(self.receive) * 1_024 > 100 * MSS
     }

@@ -8,7 +8,8 @@ use crate::{Cell, Check, Finding, Job, Outputs, ReproduceError, Reproduction};
 
 /// Below this a pair is locked, Mbit/s: the slowest free one of the paper has 23.
 const LOCKED: f64 = 5.0;
-/// What free pairs must have, Mbit/s. The costs of the host are ours, so their rates say nothing more.
+/// What free pairs must have, Mbit/s. The costs of the host are ours, so their rates say nothing
+/// more.
 const FREE: f64 = 20.0;
 
 pub(super) fn plan() -> Result<Vec<Job>, ReproduceError> {
@@ -74,7 +75,8 @@ fn cells(copies: Copies, measured: &Matrix) -> Vec<Check> {
         };
         checks.push(check.paper(paper));
     }
-    // Class III locks only if residues are multiples of the copy; 24/48 has a check of its own above.
+    // Class III locks only if residues are multiples of the copy; 24/48 has a check of its own
+    // above.
     let wrong = Buffers::all().filter(|at| {
         (*at != Buffers { send: 24, receive: 48 }) && (at.of(measured) < LOCKED) != is_bold(*at)
     });

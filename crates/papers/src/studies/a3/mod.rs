@@ -1,6 +1,8 @@
-//! R. K. C. Chang, H. Y. Chan and A. W. Yeung, "Deadlock-Free TCP Over High-Speed Internet": the data set.
+//! R. K. C. Chang, H. Y. Chan and A. W. Yeung, "Deadlock-Free TCP Over High-Speed Internet": the
+//! data set.
 //!
-//! The scenarios are in `scenarios/a3/`; each cell of a table is one run of one of them. Nothing in them is random.
+//! The scenarios are in `scenarios/a3/`; each cell of a table is one run of one of them. Nothing in
+//! them is random.
 
 mod conditions;
 mod congestion;

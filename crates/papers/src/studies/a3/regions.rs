@@ -1,5 +1,5 @@
-//! Table 15.3: the regions of A3 under congestion. Their shading is not in the paper's text; they are rebuilt from what it says,
-//! and compared with simulations of all pairs.
+//! Table 15.3: the regions of A3 under congestion. Their shading is not in the paper's text; they
+//! are rebuilt from what it says, and compared with simulations of all pairs.
 
 use super::conditions::{count, matrix};
 use super::equations::{Buffers, Region, SIZES};
@@ -51,7 +51,8 @@ fn finding(waits: &Matrix) -> Finding {
     )
 }
 
-/// What tells the regions apart in simulation: how often A3 waits for its timer while the sender recovers.
+/// What tells the regions apart in simulation: how often A3 waits for its timer while the sender
+/// recovers.
 fn measured(waits: &Matrix) -> Vec<Check> {
     let of = |region: Region| of_region(waits, region);
     vec![

@@ -87,7 +87,8 @@ impl Copies {
     }
 }
 
-/// KB per second of a transfer, from its start to its last acknowledgment; `None` if it did not end.
+/// KB per second of a transfer, from its start to its last acknowledgment; `None` if it did not
+/// end.
 fn rate(outcome: &Outcome) -> Option<f64> {
     let flow = outcome.result.flows.first()?;
     let seconds = flow.app_metrics.get("completion_s")?;
@@ -148,7 +149,8 @@ pub(super) fn loopback(outputs: &Outputs, copies: Copies) -> Result<Matrix, Repr
     matrix(outputs, |buffers| loopback_id(copies, buffers))
 }
 
-/// A whole Table 15.2 with other parameters, as one job. Its output is a list of [`Policy::ALL`]'s matrices, flat.
+/// A whole Table 15.2 with other parameters, as one job. Its output is a list of [`Policy::ALL`]'s
+/// matrices, flat.
 pub(super) fn variant_job(id: &str, set: &[&str]) -> Result<Job, ReproduceError> {
     let scenario = BUFFERS.with_set(set)?;
     let points = scenario.points();

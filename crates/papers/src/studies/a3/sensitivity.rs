@@ -1,4 +1,5 @@
-//! How Table 15.2 depends on what the paper leaves open: delay, rate, timer, copies, and the sender's rules.
+//! How Table 15.2 depends on what the paper leaves open: delay, rate, timer, copies, and the
+//! sender's rules.
 
 use super::conditions::is_bold;
 use super::equations::Buffers;

@@ -171,8 +171,9 @@ impl Measured {
         checks
     }
 
-    /// The share of the paper's number, but never so near that a rate within 3 % of the independent model's would fail: that model,
-    /// whose parameters these are, stands at the edge of 31 % itself (106 against 80 KB/s at 32/24, 130 against 99 at 40/32).
+    /// The share of the paper's number, but never so near that a rate within 3 % of the independent
+    /// model's would fail: that model, whose parameters these are, stands at the edge of 31 %
+    /// itself (106 against 80 KB/s at 32/24, 130 against 99 at 40/32).
     fn wide_enough(&self, policy: Policy, at: Buffers, share: f64) -> (f64, f64) {
         let (paper, model) = (at.of(policy.paper()), at.of(policy.model(self.copies)));
         ((paper * (1.0 - share)).min(model * 0.97), (paper * (1.0 + share)).max(model * 1.03))

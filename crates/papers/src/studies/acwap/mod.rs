@@ -1,8 +1,10 @@
-//! F. Su, X. Pan, J. Wang, Z. Wan, "An algorithm for reducing loss rate of high-speed TCP" (2006): the data set.
+//! F. Su, X. Pan, J. Wang, Z. Wan, "An algorithm for reducing loss rate of high-speed TCP" (2006):
+//! the data set.
 //!
-//! The paper gives no packet size, buffer or round trip of its single flow; what is here was inferred from its numbers: 1000 bytes
-//! of data in a packet, and 1000 packets of buffer if flows share the link. Beside the paper's numbers stand those of an
-//! independent packet-level model of the same inferences.
+//! The paper gives no packet size, buffer or round trip of its single flow; what is here was
+//! inferred from its numbers: 1000 bytes of data in a packet, and 1000 packets of buffer if flows
+//! share the link. Beside the paper's numbers stand those of an independent packet-level model of
+//! the same inferences.
 
 mod further;
 mod reading;

@@ -142,8 +142,8 @@ fn acked(samples: &[ConnSample], from: f64, until: f64) -> f64 {
     }
 }
 
-/// The window in segments before each reduction: as the congestion control itself reports it, or, if it does not, in the last
-/// sample before `ssthresh` changed.
+/// The window in segments before each reduction: as the congestion control itself reports it, or,
+/// if it does not, in the last sample before `ssthresh` changed.
 fn reductions(conn: &ConnRecord, inside: impl Fn(u64) -> bool) -> Vec<f64> {
     let values = |name: &str| {
         conn.metrics

@@ -11,7 +11,8 @@ use std::sync::Arc;
 const SINGLE: ScenarioText = scenario!("acwap/single");
 const SHARED: ScenarioText = scenario!("acwap/shared");
 
-/// HSTCP as the paper's authors must have had it: with a(w) of the RFC's table, of whose rows the text quotes three.
+/// HSTCP as the paper's authors must have had it: with a(w) of the RFC's table, of whose rows the
+/// text quotes three.
 const HSTCP: &str = "hstcp:aw=table-floor";
 
 /// ACWAP around it, with `more` parameters.
@@ -34,7 +35,8 @@ pub(super) struct Line {
     quick: bool,
 }
 
-/// The paper's rate, with buffers and round trips with which the window at the overflow is the paper's 8400.
+/// The paper's rate, with buffers and round trips with which the window at the overflow is the
+/// paper's 8400.
 pub(super) const PAPERS: [Line; 3] = [
     Line {
         id: "1200",
@@ -183,7 +185,8 @@ pub(super) struct Span {
     pub(super) until: u32,
 }
 
-/// That of Tables 1 and 2: the paper's. The smaller version has a part of it in which shares move no more.
+/// That of Tables 1 and 2: the paper's. The smaller version has a part of it in which shares move
+/// no more.
 pub(super) fn long(request: &Request) -> Span {
     if request.quick { Span { from: 125, until: 200 } } else { Span { from: 50, until: 400 } }
 }

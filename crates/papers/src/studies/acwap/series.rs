@@ -3,7 +3,8 @@
 use ackline_lab::plot::{Line, Style};
 use ackline_lab::stats::Estimate;
 
-/// A line through the means over runs, with a band of their 95 % intervals: x, and a number of each run.
+/// A line through the means over runs, with a band of their 95 % intervals: x, and a number of each
+/// run.
 pub(super) fn estimated(label: &str, points: &[(f64, Vec<f64>)]) -> Line {
     let means: Vec<(f64, Estimate)> =
         points.iter().filter_map(|(x, values)| Some((*x, Estimate::of(values)?))).collect();

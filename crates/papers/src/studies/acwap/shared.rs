@@ -1,4 +1,5 @@
-//! Flows of 60, 120 and 180 ms at 1 Gbit/s: Tables 1 and 2 (A3 and A4), and ACWAP's halves alone (A6).
+//! Flows of 60, 120 and 180 ms at 1 Gbit/s: Tables 1 and 2 (A3 and A4), and ACWAP's halves alone
+//! (A6).
 
 use super::reading::{Flow, Reading};
 use super::runs::{Group, HALVES, Span, extent, long, seeds};

@@ -114,7 +114,8 @@ pub(super) fn evaluate(request: &Request, outputs: &Outputs) -> Result<Reproduct
 
 fn hstcp_checks(who: Alone, line: &Line, run: &Reading, id: &dyn Fn(&str) -> String) -> Vec<Check> {
     let Some(flow) = run.flows.first() else { return vec![] };
-    // The queue is full at C R / S + B; a round trip later, when the loss is known, the window has grown by a(w) once more.
+    // The queue is full at C R / S + B; a round trip later, when the loss is known, the window has
+    // grown by a(w) once more.
     let (a, spacing) = if who == Alone::Table { (26.0, 323.0) } else { (27.3, 309.0) };
     let full = line.rate.1 * line.rtt.1 / (8.0 * PACKET) + f64::from(line.buffer) + a;
     let drops = if who == Alone::Table { 26.0 } else { 28.0 };
@@ -145,8 +146,8 @@ fn hstcp_checks(who: Alone, line: &Line, run: &Reading, id: &dyn Fn(&str) -> Str
     ]
 }
 
-/// The bounds of the losses of an event, and whether events are fewer than HSTCP's and utilisation higher, are the paper's lines'
-/// without noise. Everywhere fewer packets are lost.
+/// The bounds of the losses of an event, and whether events are fewer than HSTCP's and utilisation
+/// higher, are the paper's lines' without noise. Everywhere fewer packets are lost.
 fn acwap_checks(
     line: &Line,
     noisy: bool,

@@ -9,8 +9,8 @@ use crate::{Cell, Check, Finding, Outputs, Reproduction, Request, Table};
 use ackline_lab::plot::Chart;
 use ackline_lab::stats::{jain, mean};
 
-/// Tenths of beta; of the independent model the shares of ACWAP and HSTCP in percent, Jain's index, and the loss rates of both
-/// in 10^-5.
+/// Tenths of beta; of the independent model the shares of ACWAP and HSTCP in percent, Jain's index,
+/// and the loss rates of both in 10^-5.
 const MODEL: [(u32, &str); 5] = [
     (2, "25.8; 68.8; 0.829; 1.9; 3.3"),
     (4, "30.1; 64.3; 0.884; 2.1; 3.3"),

@@ -1,4 +1,5 @@
-//! Table 6: spectral efficiency, with both readings of the window of a sender that probes, and plain redundancy beside it.
+//! Table 6: spectral efficiency, with both readings of the window of a sender that probes, and
+//! plain redundancy beside it.
 
 use super::orders::{Kind, Order, efficiency_orders};
 use super::paper::{HEADS, ROWS};

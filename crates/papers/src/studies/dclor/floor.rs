@@ -13,8 +13,8 @@ use crate::table::{Cell, Table};
 use ackline_lab::stats::Spread;
 use ackline_netsim::stis::StisParams;
 
-/// A filling of the draft's gaps, and what an independent model gave for it: mean and variance of the download times of 5, 10
-/// and 100 KB.
+/// A filling of the draft's gaps, and what an independent model gave for it: mean and variance of
+/// the download times of 5, 10 and 100 KB.
 struct Setting {
     id: &'static str,
     what: &'static str,

@@ -1,9 +1,10 @@
-//! The floor: what a download takes over the impaired path where nothing is dropped, and the sender never believes that something
-//! was.
+//! The floor: what a download takes over the impaired path where nothing is dropped, and the sender
+//! never believes that something was.
 //!
-//! A model of its own, which shares nothing with the simulator and the stack but the stalls. One connection at a time; the
-//! sender is clocked by its ACKs, in slow start from the initial window on, up to the receive window; every segment is acknowledged
-//! when it arrives, as they come 240 ms apart and a delayed ACK would not wait so long.
+//! A model of its own, which shares nothing with the simulator and the stack but the stalls. One
+//! connection at a time; the sender is clocked by its ACKs, in slow start from the initial window
+//! on, up to the receive window; every segment is acknowledged when it arrives, as they come 240 ms
+//! apart and a delayed ACK would not wait so long.
 
 use ackline_netsim::stis::{Stalls, StisParams};
 use ackline_netsim::{SimRng, serialisation};
@@ -42,7 +43,8 @@ struct Path<'a> {
 }
 
 impl Path<'_> {
-    /// When a packet of `bytes` that is sent at `at` arrives. Calls of one direction are in the order of their times.
+    /// When a packet of `bytes` that is sent at `at` arrives. Calls of one direction are in the
+    /// order of their times.
     fn cross(&mut self, way: usize, at: Instant, bytes: u64) -> Instant {
         let params = self.params;
         let arrival = self.stalls.released(at + serialisation(INTERFACE, bytes));
@@ -139,8 +141,8 @@ mod tests {
         Ideal { path, initial_window: 3, wait_s: 0.0 }
     }
 
-    /// Two SYNs and an ACK, and then as many full segments as it takes, one behind the other: the fourth segment's ACK clock is
-    /// faster than the line.
+    /// Two SYNs and an ACK, and then as many full segments as it takes, one behind the other: the
+    /// fourth segment's ACK clock is faster than the line.
     #[test]
     fn without_stalls_the_line_alone_counts() {
         let line = |bytes: u64| (8 * bytes) as f64 / 50e3;

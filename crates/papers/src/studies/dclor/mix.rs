@@ -53,7 +53,8 @@ pub(super) struct Times {
     pub(super) p50: f64,
     pub(super) p99: f64,
     pub(super) longest: f64,
-    /// How many are below each of [`edges`], and not below the one before, up to the last that is not zero.
+    /// How many are below each of [`edges`], and not below the one before, up to the last that is
+    /// not zero.
     bins: Vec<u64>,
 }
 
@@ -137,7 +138,8 @@ impl Shape {
                 sets.push(format!("app.{app}.start=1000000s"));
             }
         }
-        // The smallest files take longest: 2,000 of them, each below four seconds in the mean, and the waits.
+        // The smallest files take longest: 2,000 of them, each below four seconds in the mean, and
+        // the waits.
         let duration = ((7_800.0 + 1_200.0 * self.wait_s as f64) * self.scale + 1_000.0).round();
         sets.push(format!("duration={duration}s"));
         sets.push(format!("measure.interval={}ms", (duration / 100.0).ceil().max(100.0)));

@@ -1,4 +1,5 @@
-//! Y. Swami, K. Le, "DCLOR: De-correlated Loss Recovery using SACK option for spurious timeouts": the data set.
+//! Y. Swami, K. Le, "DCLOR: De-correlated Loss Recovery using SACK option for spurious timeouts":
+//! the data set.
 //!
 //! | file | holds |
 //! |---|---|
@@ -155,7 +156,8 @@ mod tests {
     use super::*;
     use crate::engine::{Options, reproduce};
 
-    /// A thousandth of the traffic tells nothing about responses, but all of it must end, on a page without mistakes.
+    /// A thousandth of the traffic tells nothing about responses, but all of it must end, on a page
+    /// without mistakes.
     #[test]
     fn a_thousandth_of_the_traffic_ends() {
         let options = Options {

@@ -18,8 +18,8 @@ pub(super) enum Kind {
     EfficiencyBefore,
 }
 
-/// One response's number is to be above another's, or a multiple of it. Runs of one seed meet the same stalls, so each seed gives one
-/// difference.
+/// One response's number is to be above another's, or a multiple of it. Runs of one seed meet the
+/// same stalls, so each seed gives one difference.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     pub(super) id: String,
@@ -49,7 +49,8 @@ impl Order {
         mean(&self.values) >= 0.0
     }
 
-    /// A check, if there are runs enough for it: the lower end of the 95 % interval over seeds is not below zero.
+    /// A check, if there are runs enough for it: the lower end of the 95 % interval over seeds is
+    /// not below zero.
     pub(super) fn check(&self) -> Option<Check> {
         let (downloads, seeds) = self.kind.needs();
         let enough = self.downloads >= downloads && self.values.len() >= seeds;
@@ -60,8 +61,8 @@ impl Order {
     }
 }
 
-/// The orders for row `place` of Table 2, from runs in the order of [`COLUMNS`]. The draft's means with 5 KB differ by less than its own
-/// statistical error, so nothing is claimed about them.
+/// The orders for row `place` of Table 2, from runs in the order of [`COLUMNS`]. The draft's means
+/// with 5 KB differ by less than its own statistical error, so nothing is claimed about them.
 pub(super) fn orders(place: usize, columns: &[&Runs; 4]) -> Vec<Order> {
     let row = &ROWS[place];
     let Some(printed) = &row.printed else { return vec![] };

@@ -34,8 +34,8 @@ pub(super) struct Printed {
     pub(super) efficiency: [f64; 4],
     /// The share by which a mean may deviate.
     pub(super) mean_tolerance: f64,
-    /// The factors between which a variance must lie. Initial window, delayed ACK, request, waits and the faults of a
-    /// kernel under development are not given.
+    /// The factors between which a variance must lie. Initial window, delayed ACK, request, waits
+    /// and the faults of a kernel under development are not given.
     pub(super) variance_factors: (f64, f64),
 }
 

@@ -1,4 +1,5 @@
-//! DCLOR's own settings, each row of Table 2 alone: what each one is worth, and the four combinations of the two that decide.
+//! DCLOR's own settings, each row of Table 2 alone: what each one is worth, and the four
+//! combinations of the two that decide.
 
 use super::orders::{Order, orders};
 use super::paper::ROWS;
@@ -12,8 +13,8 @@ use crate::study::Request;
 use crate::table::{Cell, Table};
 use ackline_lab::stats::Estimate;
 
-/// What a repeated probe is, and whether a probe's ACK is an RTT sample: `probe_repeat` and `probe_rtt`. The first one is what
-/// [`RESPONSES`] has.
+/// What a repeated probe is, and whether a probe's ACK is an RTT sample: `probe_repeat` and
+/// `probe_rtt`. The first one is what [`RESPONSES`] has.
 const WORDS: [&str; 4] = ["new, skip", "new, rfc4015", "same, skip", "same, rfc4015"];
 
 /// In the draft's profile, without a limit of undecided timeouts.
@@ -127,7 +128,8 @@ fn heads(first: &str, each: &[&str]) -> Vec<String> {
     std::iter::once(first.to_owned()).chain(PLACES.flat_map(of_row)).collect()
 }
 
-/// The four combinations beside each other: `runs` by combination and row, `others` those of the draft's other responses.
+/// The four combinations beside each other: `runs` by combination and row, `others` those of the
+/// draft's other responses.
 fn combinations(id: &str, words: &str, runs: &[Vec<Runs>], others: &[Vec<Runs>]) -> Table {
     let mut columns = heads(
         "probe_repeat, probe_rtt",

@@ -174,7 +174,8 @@ pub(super) fn all_responses(prefix: &str, words: &str, place: usize, all: &[Runs
 /// What a run of an exponential back-off costs: 3, 6, ... 96 s, and the stalls in between.
 const BACKED_OFF_S: f64 = 230.0;
 
-/// What the draft's variances would need: downloads that take as long as a run of an exponential back-off.
+/// What the draft's variances would need: downloads that take as long as a run of an exponential
+/// back-off.
 fn tail(place: usize, columns: &[&Runs; 4]) -> Table {
     let row = &ROWS[place];
     let Some(printed) = row.printed else { return Table::default() };
@@ -206,7 +207,8 @@ fn tail(place: usize, columns: &[&Runs; 4]) -> Table {
     table
 }
 
-/// How the draft's four distribute the download times: the mean share over seeds, with its interval.
+/// How the draft's four distribute the download times: the mean share over seeds, with its
+/// interval.
 fn distribution(place: usize, all: &[Runs]) -> Chart {
     let row = &ROWS[place];
     let lines = of_the_draft().iter().zip(all).map(|(response, runs)| {

@@ -58,7 +58,8 @@ pub(super) fn evaluate(request: &Request, outputs: &Outputs) -> Result<Reproduct
     Ok(found)
 }
 
-/// Why this reading is the second one: sharing the buffer costs short files with DCLOR more than the draft's responses differ in.
+/// Why this reading is the second one: sharing the buffer costs short files with DCLOR more than
+/// the draft's responses differ in.
 fn slower(place: usize, together: &[f64], alone: &[f64]) -> Option<Check> {
     let row = &ROWS[place];
     let printed = row.printed?;

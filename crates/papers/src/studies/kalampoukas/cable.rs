@@ -1,5 +1,5 @@
-//! Section 3: a download through a cable modem beside an upload whose window is 4 KB. The paper measured it on a real line, with
-//! losses of which nothing is known; only the shape is checked.
+//! Section 3: a download through a cable modem beside an upload whose window is 4 KB. The paper
+//! measured it on a real line, with losses of which nothing is known; only the shape is checked.
 
 use super::formulas::Line;
 use super::job;

@@ -1,16 +1,18 @@
-//! The closed forms for two-way traffic over an asymmetric line, by the numbers that the paper gives them, and the forms that
-//! stand where a printed one does not agree with its own analysis.
+//! The closed forms for two-way traffic over an asymmetric line, by the numbers that the paper
+//! gives them, and the forms that stand where a printed one does not agree with its own analysis.
 //!
 //! ```text
 //!   node i ══ slow: data of i, ACKs for j's data ══► node j         alpha = t_i^d / t_j^d
 //!          ◄═ fast: data of j, ACKs for i's data ══                 beta  = t_i^d / t_i^a
 //! ```
 //!
-//! Efficiencies are shares of a direction's rate that its data packets use: `F_i` on the slow direction, `F_j` on the fast one.
-//! Every bit that the slow direction carries is data of i or an ACK, and each packet of j costs one ACK, so that a slow direction
-//! which is never idle has `F_i + F_j * alpha / beta = 1` ([`Line::balance`]), whatever the scheduler.
+//! Efficiencies are shares of a direction's rate that its data packets use: `F_i` on the slow
+//! direction, `F_j` on the fast one. Every bit that the slow direction carries is data of i or an
+//! ACK, and each packet of j costs one ACK, so that a slow direction which is never idle has
+//! `F_i + F_j * alpha / beta = 1` ([`Line::balance`]), whatever the scheduler.
 
-/// A line with one connection in each direction. Times in seconds, sizes in bytes, rates in bits per second.
+/// A line with one connection in each direction. Times in seconds, sizes in bytes, rates in bits
+/// per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// Rate from i to j.
@@ -58,7 +60,8 @@ pub struct AckBurst {
 }
 
 impl Line {
-    /// The line of the paper's simulations: 100 kbit/s one way, 5 Mbit/s the other, windows of 65,536 bytes.
+    /// The line of the paper's simulations: 100 kbit/s one way, 5 Mbit/s the other, windows of
+    /// 65,536 bytes.
     #[must_use]
     pub const fn of_paper(data_i: u32, data_j: u32, ack: u32) -> Self {
         Self {
@@ -120,7 +123,8 @@ impl Line {
         of.slow + of.fast * self.alpha() / self.beta()
     }
 
-    /// (2.1) A window's worth of time in both directions exceeds the round trip's propagation, `delay`: ACKs are compressed.
+    /// (2.1) A window's worth of time in both directions exceeds the round trip's propagation,
+    /// `delay`: ACKs are compressed.
     #[must_use]
     pub fn compresses(&self, delay: f64) -> bool {
         let (a, c) = self.window_times();
@@ -132,8 +136,8 @@ impl Line {
         (self.packets_i() * self.data_time_slow(), self.packets_j() * self.data_time_fast())
     }
 
-    /// (2.2), theorem 1: one queue for data and ACKs, both sources greedy, `delay` = D_ij + D_ji in seconds. It takes ACKs to
-    /// cost nothing.
+    /// (2.2), theorem 1: one queue for data and ACKs, both sources greedy, `delay` = D_ij + D_ji in
+    /// seconds. It takes ACKs to cost nothing.
     #[must_use]
     pub fn fifo(&self, delay: f64) -> Efficiency {
         let (a, c) = self.window_times();
@@ -163,7 +167,8 @@ impl Line {
         time / self.data_time_slow()
     }
 
-    /// An ACK takes less time on the slow direction than a data packet on the fast one: ACKs alone cannot fill it.
+    /// An ACK takes less time on the slow direction than a data packet on the fast one: ACKs alone
+    /// cannot fill it.
     fn acks_fit(&self) -> bool {
         self.alpha() < self.beta()
     }
@@ -179,8 +184,8 @@ impl Line {
         Efficiency::new(1.0 - alpha / beta, fast.min(1.0))
     }
 
-    /// (4.1) is what is left to data if the fast direction is full; if the window of j does not fill it, data has the
-    /// rest of the ACKs' time, too: `F_i = 1 - F_j * alpha / beta`.
+    /// (4.1) is what is left to data if the fast direction is full; if the window of j does not
+    /// fill it, data has the rest of the ACKs' time, too: `F_i = 1 - F_j * alpha / beta`.
     #[must_use]
     pub fn priority(&self) -> Efficiency {
         let printed = self.priority_printed();
@@ -190,7 +195,8 @@ impl Line {
         Efficiency { slow: 1.0 - printed.fast * self.alpha() / self.beta(), ..printed }
     }
 
-    /// (4.2) to (4.4) ACKs first: how many leave between two data packets. `None` if they never end.
+    /// (4.2) to (4.4) ACKs first: how many leave between two data packets. `None` if they never
+    /// end.
     #[must_use]
     pub fn priority_burst(&self) -> Option<AckBurst> {
         if !self.acks_fit() {
@@ -201,7 +207,8 @@ impl Line {
         Some(AckBurst { during, all, time: all * self.ack_time() })
     }
 
-    /// (5.12) and (5.13), which are (5.5) and (5.6) if `threshold` is 1: at most so many data packets of i are with IP.
+    /// (5.12) and (5.13), which are (5.5) and (5.6) if `threshold` is 1: at most so many data
+    /// packets of i are with IP.
     #[must_use]
     pub fn backpressure_printed(&self, threshold: u32) -> Efficiency {
         let (alpha, beta, window, b) = (self.alpha(), self.beta(), self.packets_j(), f64::from(threshold));
@@ -214,8 +221,8 @@ impl Line {
         }
     }
 
-    /// ACKs that stand before the next `threshold` data packets once the queue has settled: what (5.3) gives for a window
-    /// without end, but no more than the window of j.
+    /// ACKs that stand before the next `threshold` data packets once the queue has settled: what
+    /// (5.3) gives for a window without end, but no more than the window of j.
     #[must_use]
     pub fn backpressure_acks(&self, threshold: u32) -> f64 {
         let (alpha, beta) = (self.alpha(), self.beta());
@@ -225,8 +232,9 @@ impl Line {
         self.packets_j().min(f64::from(threshold) * alpha * beta / (beta - alpha))
     }
 
-    /// The same with the right test for the case: not whether ACKs fit, but whether the window of j ends their accumulation.
-    /// A cycle is `threshold` data packets and the ACKs of [`Self::backpressure_acks`].
+    /// The same with the right test for the case: not whether ACKs fit, but whether the window of j
+    /// ends their accumulation. A cycle is `threshold` data packets and the ACKs of
+    /// [`Self::backpressure_acks`].
     #[must_use]
     pub fn backpressure(&self, threshold: u32) -> Efficiency {
         let acks = self.backpressure_acks(threshold);
@@ -235,7 +243,8 @@ impl Line {
         Efficiency::new(data / cycle, (acks * self.data_time_fast() / cycle).min(1.0))
     }
 
-    /// (5.1) The time that ACKs before data packet `number` take, from 1 on, with an unlimited window: (5.2) in closed form.
+    /// (5.1) The time that ACKs before data packet `number` take, from 1 on, with an unlimited
+    /// window: (5.2) in closed form.
     #[must_use]
     pub fn accumulation(&self, number: u32) -> f64 {
         (0..number)
@@ -287,8 +296,9 @@ impl Line {
         Efficiency::new((beta / (window + beta)).max(f), by_window.min(by_share).min(1.0))
     }
 
-    /// ACKs go on coming while ACKs are sent, so that the bound by the window is that of [`Self::priority`]: data has its
-    /// share, or what ACKs that go first would leave it, whichever is more.
+    /// ACKs go on coming while ACKs are sent, so that the bound by the window is that of
+    /// [`Self::priority`]: data has its share, or what ACKs that go first would leave it, whichever
+    /// is more.
     #[must_use]
     pub fn allocation(&self, f: f64) -> Efficiency {
         let first = self.priority();

@@ -1,4 +1,5 @@
-//! Beyond the paper: what a home with a slow way up gains with today's TCP, and how much of it is a matter of how ACKs are made.
+//! Beyond the paper: what a home with a slow way up gains with today's TCP, and how much of it is a
+//! matter of how ACKs are made.
 
 use super::job;
 use super::reading::Run;

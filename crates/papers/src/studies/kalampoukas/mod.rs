@@ -1,9 +1,10 @@
-//! L. Kalampoukas, A. Varma and K. K. Ramakrishnan, "Improving TCP Throughput over Two-Way Asymmetric Links: Analysis and
-//! Solutions", UCSC-CRL-97-20, 1997.
+//! L. Kalampoukas, A. Varma and K. K. Ramakrishnan, "Improving TCP Throughput over Two-Way
+//! Asymmetric Links: Analysis and Solutions", UCSC-CRL-97-20, 1997.
 //!
-//! An upload and a download share a line that is much slower in one direction. The paper compares four ways to choose what
-//! leaves next on the slow side, by closed forms and by simulation. Each of its figures is a point of a scenario here; what is
-//! measured is the efficiency: the share of a direction's rate that its data packets use.
+//! An upload and a download share a line that is much slower in one direction. The paper compares
+//! four ways to choose what leaves next on the slow side, by closed forms and by simulation. Each
+//! of its figures is a point of a scenario here; what is measured is the efficiency: the share of a
+//! direction's rate that its data packets use.
 
 mod auto;
 mod cable;
@@ -174,7 +175,8 @@ mod tests {
         }
     }
 
-    /// What the packets of a run weigh is what the formulas of its row count with. Windows show in the efficiencies.
+    /// What the packets of a run weigh is what the formulas of its row count with. Windows show in
+    /// the efficiencies.
     #[test]
     fn each_row_has_the_sizes_of_its_point() {
         for row in rows::ROWS {

@@ -51,7 +51,8 @@ impl Run {
         data / (data + ack)
     }
 
-    /// ACKs for each data packet that left on the slow direction; `None` if there were no data packets.
+    /// ACKs for each data packet that left on the slow direction; `None` if there were no data
+    /// packets.
     pub(super) fn acks_per_data(&self) -> Option<f64> {
         let classes = self.result.queues.first()?.classes;
         (classes.data.packets > 0).then(|| classes.ack.packets as f64 / classes.data.packets as f64)

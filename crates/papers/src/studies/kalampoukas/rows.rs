@@ -16,8 +16,8 @@ pub(crate) enum Discipline {
 }
 
 impl Discipline {
-    /// ACKs between two data packets of the slow direction, as the formulas have it: (4.3), (5.1) to (5.4), (6.1). `None` if
-    /// there are no data packets.
+    /// ACKs between two data packets of the slow direction, as the formulas have it: (4.3), (5.1)
+    /// to (5.4), (6.1). `None` if there are no data packets.
     pub(crate) fn acks_per_data(self, line: &Line) -> Option<f64> {
         let first = line.priority_burst().map(|burst| burst.all);
         match self {
@@ -315,8 +315,9 @@ const fn threshold(name: &'static str, point: usize, b: u32, model: (f64, f64)) 
     row(name, ("thresholds", point), Discipline::Backpressure(b), LARGE, UNSAID, model, (0.005, 0.005))
 }
 
-/// Backpressure over a distance: what the event model gives for a propagation of so many milliseconds one way. The scenario has all
-/// distances of the first sizes before those of the second.
+/// Backpressure over a distance: what the event model gives for a propagation of so many
+/// milliseconds one way. The scenario has all distances of the first sizes before those of the
+/// second.
 pub(crate) const DISTANCES: &[([u32; 3], u32, Efficiency)] = &[
     (LARGE, 0, Efficiency::new(0.556, 0.477)),
     (LARGE, 5, Efficiency::new(0.556, 0.477)),

@@ -1,4 +1,5 @@
-//! Swami and Le: a transfer over a path that stands still, to a receiver of the kernel, and the kernel's own sender.
+//! Swami and Le: a transfer over a path that stands still, to a receiver of the kernel, and the
+//! kernel's own sender.
 
 use super::{Live, part};
 use crate::live::{Experiment, Measure, Point};

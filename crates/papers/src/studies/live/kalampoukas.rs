@@ -1,4 +1,5 @@
-//! Kalampoukas, Varma and Ramakrishnan: an upload and a download of one stack, the kernel at the far end.
+//! Kalampoukas, Varma and Ramakrishnan: an upload and a download of one stack, the kernel at the
+//! far end.
 
 use super::{Live, part};
 use crate::live::{Experiment, Measure, Point, goodput_kbps};

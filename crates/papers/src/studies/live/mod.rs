@@ -1,4 +1,5 @@
-//! Live parts of the papers: small scenarios with the kernel's TCP at the far end, simulated and by the real clock.
+//! Live parts of the papers: small scenarios with the kernel's TCP at the far end, simulated and by
+//! the real clock.
 
 mod a3;
 mod acwap;

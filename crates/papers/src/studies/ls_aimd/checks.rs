@@ -1,7 +1,8 @@
 //! What counts as repeated.
 //!
-//! The model is exact and the thesis' hosts are not, so that bounds differ by regime: a closed form if AIMD is saturated; the
-//! thesis' means within an eighth if LS-AIMD has more than a segment per round trip; factors and orders if it has less.
+//! The model is exact and the thesis' hosts are not, so that bounds differ by regime: a closed form
+//! if AIMD is saturated; the thesis' means within an eighth if LS-AIMD has more than a segment per
+//! round trip; factors and orders if it has less.
 
 use super::experiment::{AQMS, Aqm, Case, EXPERIMENTS, Experiment, Sender};
 use super::measured::Measured;
@@ -23,7 +24,8 @@ pub(super) trait Results {
     }
 }
 
-/// The bounds of a mean in the thesis' tables, us: what the tables show with `!`, and the checks of [`of_case`] demand.
+/// The bounds of a mean in the thesis' tables, us: what the tables show with `!`, and the checks of
+/// [`of_case`] demand.
 pub(super) fn mean_bounds(case: &Case, whole: bool) -> Option<(f64, f64)> {
     let paper = corrected_mean(case)?;
     let share = |share: f64| Some((paper * (1.0 - share), paper * (1.0 + share)));
@@ -287,7 +289,8 @@ fn least_rise(values: &[f64]) -> f64 {
     values.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min)
 }
 
-/// C = auto beside the other two: it holds the queue below C = 1's with jumbo frames, and uses more of the link than C = 2^-7.
+/// C = auto beside the other two: it holds the queue below C = 1's with jumbo frames, and uses more
+/// of the link than C = 2^-7.
 pub(super) fn of_scale(results: &impl Results) -> Vec<Check> {
     let mut checks = vec![];
     for aqm in [Aqm::Step, Aqm::Instantaneous] {
@@ -315,8 +318,9 @@ pub(super) fn of_scale(results: &impl Results) -> Vec<Check> {
     checks
 }
 
-/// What tells the readings apart: deviations with jumbo frames and C = 1, which the thesis has and ackline's default has not, and
-/// queues at C = 2^-7, which the thesis has and two of the readings have not.
+/// What tells the readings apart: deviations with jumbo frames and C = 1, which the thesis has and
+/// ackline's default has not, and queues at C = 2^-7, which the thesis has and two of the readings
+/// have not.
 pub(super) fn of_readings(results: &impl Results, whole: bool) -> Vec<Check> {
     let mut checks = vec![];
     let over_thesis = |aqm, name: &str, sender, reading, statistic: &str| {

@@ -76,8 +76,9 @@ impl Experiment {
         if self.rate_mbit == 200 { 500 } else { 250 }
     }
 
-    /// What the testbed's hosts and wires add to the base RTT, a packet's own serialisation at the link's rate included, us: the
-    /// value with which the thesis' saturated runs agree at every rate and base RTT.
+    /// What the testbed's hosts and wires add to the base RTT, a packet's own serialisation at the
+    /// link's rate included, us: the value with which the thesis' saturated runs agree at every
+    /// rate and base RTT.
     pub(super) const fn residue_us(&self) -> u32 {
         if self.jumbo() { 195 } else { 107 }
     }
@@ -93,8 +94,8 @@ impl Experiment {
             / f64::from(self.flows * self.frame() * 8)
     }
 
-    /// The queue that flows keep which cannot go below two segments, us: what two segments of each take on the link, less what the
-    /// path holds.
+    /// The queue that flows keep which cannot go below two segments, us: what two segments of each
+    /// take on the link, less what the path holds.
     pub(super) fn floor_queue_us(&self, residue_us: f64) -> f64 {
         f64::from(2 * self.flows) * self.frame_us() - f64::from(self.base_us) - residue_us
     }

@@ -19,7 +19,8 @@ const DRAWN: [Drawn; 3] = [
     ("utilisation", |run| run.utilisation),
 ];
 
-/// Base RTTs of 250 to 1,000 us: a panel for each quantity and segment size, a line for each sender.
+/// Base RTTs of 250 to 1,000 us: a panel for each quantity and segment size, a line for each
+/// sender.
 pub(super) fn over_base(results: &impl Results, aqm: Aqm, senders: &[Sender], reading: Reading) -> Figure {
     let mut charts = vec![];
     for (label, get) in DRAWN {

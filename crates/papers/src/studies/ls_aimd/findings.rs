@@ -6,7 +6,8 @@ use super::readings::{PROTOTYPE, Reading};
 use super::thesis::thesis;
 use crate::Finding;
 
-/// Experiments of a line: eight flows at 200 Mbit/s, sixteen at 600 with segments of 1,448 and 8,948 bytes.
+/// Experiments of a line: eight flows at 200 Mbit/s, sixteen at 600 with segments of 1,448 and
+/// 8,948 bytes.
 const SHOWN: [&str; 4] = ["3A", "4A", "4D", "4E"];
 
 /// The table of an AQM: mean delays of each sender.

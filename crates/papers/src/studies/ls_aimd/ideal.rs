@@ -1,4 +1,5 @@
-//! The ideal path: hosts and wires that add nothing to the base RTT but a packet's own serialisation.
+//! The ideal path: hosts and wires that add nothing to the base RTT but a packet's own
+//! serialisation.
 
 use super::experiment::{Aqm, Case, EXPERIMENTS, Sender};
 use super::measured::Measured;

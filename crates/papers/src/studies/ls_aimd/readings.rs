@@ -17,8 +17,8 @@ const fn reading(name: &'static str, what: &'static str, params: &'static str) -
     Reading { name, what, params }
 }
 
-/// ackline's default: each new RTT and each new window move a pending departure, and an increase is sized with the window that a
-/// decrease leaves.
+/// ackline's default: each new RTT and each new window move a pending departure, and an increase is
+/// sized with the window that a decrease leaves.
 pub(super) const DESIGN: Reading = reading("design", "ackline's default", "");
 /// The one that fits the thesis' tables: those of Tables 9.1 to 9.3 run with it.
 pub(super) const PROTOTYPE: Reading =
@@ -39,8 +39,9 @@ const NINE_BITS: Reading = reading("nine-bits", "a logarithm of nine fraction bi
 /// All of them, the four combinations of the two that matter first.
 pub(super) const READINGS: [Reading; 7] = [DESIGN, RTT, PRIOR, PROTOTYPE, OFF, PRINTED_D, NINE_BITS];
 
-/// Who sends in the comparison of readings, and in which experiments: jumbo frames with C = 1, where the design misses the thesis;
-/// C = 2^-7, where readings that explain too much show; and two experiments at 1,500 bytes.
+/// Who sends in the comparison of readings, and in which experiments: jumbo frames with C = 1,
+/// where the design misses the thesis; C = 2^-7, where readings that explain too much show; and two
+/// experiments at 1,500 bytes.
 pub(super) const COMPARED: [(Sender, &[&str]); 2] =
     [(Sender::Full, &["3A", "4A", "4E", "4F", "4G", "4H"]), (Sender::Slow, &["4E", "4H"])];
 

@@ -2,7 +2,8 @@
 
 use super::experiment::{Aqm, Case, EXPERIMENTS, Sender};
 
-/// Tables 9.1 to 9.3: queueing delays in us, a column for each experiment, a row for each statistic of each sender.
+/// Tables 9.1 to 9.3: queueing delays in us, a column for each experiment, a row for each statistic
+/// of each sender.
 const TABLES: &str = include_str!("thesis.csv");
 /// Mean and standard deviation in us of a small event model of the same rules.
 const MODEL: &str = include_str!("model.csv");
@@ -27,8 +28,9 @@ pub(super) fn model(case: &Case) -> Option<(f64, f64)> {
     Some((row.get(3)?.parse().ok()?, row.get(4)?.parse().ok()?))
 }
 
-/// Two columns of the printed tables are not the experiment's own: `DCTCP`, 4G, repeats base RTT 1,000 us, and C = 2^-7, 4E,
-/// instantaneous, repeats the step. What the other columns lead one to expect, mean.
+/// Two columns of the printed tables are not the experiment's own: `DCTCP`, 4G, repeats base RTT
+/// 1,000 us, and C = 2^-7, 4E, instantaneous, repeats the step. What the other columns lead one to
+/// expect, mean.
 pub(super) fn corrected_mean(case: &Case) -> Option<f64> {
     match (case.aqm, case.sender, case.of.name) {
         (Aqm::Step, Sender::Aimd, "4G") => Some(2_888.0),

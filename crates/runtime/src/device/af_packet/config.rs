@@ -10,49 +10,52 @@ use std::net::IpAddr;
 
 /// How to open an [`AfPacket`](super::AfPacket) device.
 ///
-/// The addresses belong to the stack. Do not configure them on the interface: the kernel would answer for
-/// them too, with a reset for every segment of a connection it does not have.
+/// The addresses belong to the stack. Do not configure them on the interface: the kernel would
+/// answer for them too, with a reset for every segment of a connection it does not have.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AfPacketConfig {
     /// Name of an Ethernet interface that exists and is up.
     pub interface: String,
-    /// The stack's addresses, at least one. Destinations inside one of their prefixes are reached directly.
-    /// Give the same addresses to the [stack](crate::stack::Builder::address). The kernel drops packets for
-    /// other addresses; with more than 32 addresses, the stack does.
+    /// The stack's addresses, at least one. Destinations inside one of their prefixes are reached
+    /// directly. Give the same addresses to the [stack](crate::stack::Builder::address). The kernel
+    /// drops packets for other addresses; with more than 32 addresses, the stack does.
     pub addresses: Vec<IpNet>,
     /// The next hop of everything else, at most one per IP version.
     pub gateways: Vec<IpAddr>,
     /// Ethernet address of the stack; `None`: the interface's own.
     ///
-    /// With the interface's own address, the kernel receives the frames as well. It drops the packets inside,
-    /// because their IP address is not one of its own, unless it forwards (`net.ipv4.ip_forward=1`): then it
-    /// sends them on or answers host unreachable. With another address it can tell that they are not for it.
-    /// Wireless networks and most clouds only carry frames with the interface's own address.
+    /// With the interface's own address, the kernel receives the frames as well. It drops the
+    /// packets inside, because their IP address is not one of its own, unless it forwards
+    /// (`net.ipv4.ip_forward=1`): then it sends them on or answers host unreachable. With another
+    /// address it can tell that they are not for it. Wireless networks and most clouds only carry
+    /// frames with the interface's own address.
     pub mac: Option<MacAddress>,
-    /// Super-packets and partial checksums, both ways: the kernel or the network card segments what is sent.
-    /// Without it, the device sends single packets with complete checksums; it still receives super-packets
-    /// that the kernel built.
+    /// Super-packets and partial checksums, both ways: the kernel or the network card segments what
+    /// is sent. Without it, the device sends single packets with complete checksums; it still
+    /// receives super-packets that the kernel built.
     pub offload: bool,
-    /// Bypass the interface's queueing discipline (`PACKET_QDISC_BYPASS`): less work per frame, but frames
-    /// are dropped if the card's queue is full.
+    /// Bypass the interface's queueing discipline (`PACKET_QDISC_BYPASS`): less work per frame, but
+    /// frames are dropped if the card's queue is full.
     pub qdisc_bypass: bool,
-    /// Largest IP packet in bytes, 68 to the interface's MTU (a larger value counts as that); `None`: the
-    /// interface's MTU.
+    /// Largest IP packet in bytes, 68 to the interface's MTU (a larger value counts as that);
+    /// `None`: the interface's MTU.
     pub mtu: Option<u32>,
-    /// Maximum number of frames per receive system call, 1 to 64; fewer if they are large. Each takes up to
-    /// 64 KiB of memory.
+    /// Maximum number of frames per receive system call, 1 to 64; fewer if they are large. Each
+    /// takes up to 64 KiB of memory.
     pub receive_batch: usize,
-    /// Bytes of memory for received frames that have not been read yet, including the kernel's bookkeeping (a
-    /// full-sized packet of 1500 bytes counts as 2304 or more). With less than a super-packet (about 70 KB) for each of many
-    /// connections, some lose all that they send. Each queue has as much.
+    /// Bytes of memory for received frames that have not been read yet, including the kernel's
+    /// bookkeeping (a full-sized packet of 1500 bytes counts as 2304 or more). With less than a
+    /// super-packet (about 70 KB) for each of many connections, some lose all that they send. Each
+    /// queue has as much.
     pub receive_buffer: usize,
-    /// Bytes of memory for frames that were sent but have not left, including the kernel's bookkeeping.
-    /// Packets that do not fit wait in the stack.
+    /// Bytes of memory for frames that were sent but have not left, including the kernel's
+    /// bookkeeping. Packets that do not fit wait in the stack.
     pub send_buffer: usize,
     /// Neighbours with a fixed Ethernet address; they are never resolved.
     pub neighbours: Vec<(IpAddr, MacAddress)>,
-    /// How the Ethernet addresses of other neighbours are found, and how the stack's own addresses are claimed.
+    /// How the Ethernet addresses of other neighbours are found, and how the stack's own addresses
+    /// are claimed.
     pub resolution: NeighbourConfig,
     /// Receive packets for every address, like a tunnel endpoint
     /// ([`Builder::any_address`](crate::stack::Builder::any_address)), not only for

@@ -1,10 +1,12 @@
 //! Several packet sockets as the queues of one interface: packet(7), `PACKET_FANOUT`.
 //!
-//! A group of sockets gets each frame once. A [classic BPF program](steering) says which of them. It decides alone until the
-//! [filter](super::filter) of that queue drops what is not the stack's. Before there is a program, everything goes to the first queue.
+//! A group of sockets gets each frame once. A [classic BPF program](steering) says which of them.
+//! It decides alone until the [filter](super::filter) of that queue drops what is not the stack's.
+//! Before there is a program, everything goes to the first queue.
 //!
-//! The kernel's own hashes (`PACKET_FANOUT_HASH`, `_CPU`, `_QM`) know no key, so that each frame would have to be handed over with a probability of
-//! 1 - 1/n. Fragments are not put together first (`PACKET_FANOUT_FLAG_DEFRAG`): the stack does that, within its own limits.
+//! The kernel's own hashes (`PACKET_FANOUT_HASH`, `_CPU`, `_QM`) know no key, so that each frame
+//! would have to be handed over with a probability of 1 - 1/n. Fragments are not put together first
+//! (`PACKET_FANOUT_FLAG_DEFRAG`): the stack does that, within its own limits.
 
 use crate::device::interface::steering;
 use crate::error::{Error, Result};

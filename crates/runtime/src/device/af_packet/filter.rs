@@ -1,14 +1,16 @@
 //! The classic BPF program that selects frames for the socket, generated for the stack's addresses.
 //!
-//! On an interface that the kernel uses too, most frames are not for the stack. Dropping them before they are
-//! queued saves the copy and their space in the receive buffer. The program accepts:
+//! On an interface that the kernel uses too, most frames are not for the stack. Dropping them
+//! before they are queued saves the copy and their space in the receive buffer. The program
+//! accepts:
 //!
-//! - frames without a VLAN tag, or with one that only carries a priority (VLAN 0). The kernel strips the tag,
-//!   so a frame tagged for another VLAN would otherwise look like one of this network;
+//! - frames without a VLAN tag, or with one that only carries a priority (VLAN 0). The kernel
+//!   strips the tag, so a frame tagged for another VLAN would otherwise look like one of this
+//!   network;
 //! - ARP to the stack's Ethernet address or to a group;
-//! - IPv4 and IPv6 to the stack's Ethernet address and one of its IP addresses: every protocol, so that the
-//!   stack can refuse those it does not support. Without addresses to compare with, only TCP, ICMP and
-//!   extension headers: the rest may be the kernel's;
+//! - IPv4 and IPv6 to the stack's Ethernet address and one of its IP addresses: every protocol, so
+//!   that the stack can refuse those it does not support. Without addresses to compare with, only
+//!   TCP, ICMP and extension headers: the rest may be the kernel's;
 //! - ICMPv6 to a multicast group.
 
 use crate::device::interface::bpf::{DROP, KEEP, load, one_of, own_vlan, v6_address, when};
@@ -24,8 +26,8 @@ const IPV4_DESTINATION: u32 = 14 + 16;
 const IPV6_NEXT_HEADER: u32 = 14 + 6;
 const IPV6_DESTINATION: u32 = 14 + 24;
 
-/// Largest number of addresses that a program compares: it checks each packet against all of them, and the
-/// kernel limits its length (`net.core.optmem_max`, 20 KiB in older kernels).
+/// Largest number of addresses that a program compares: it checks each packet against all of them,
+/// and the kernel limits its length (`net.core.optmem_max`, 20 KiB in older kernels).
 const MAX_ADDRESSES: usize = 32;
 
 const ICMP: u32 = 1;
@@ -34,8 +36,8 @@ const ICMPV6: u32 = 58;
 /// Hop-by-hop options, routing, fragment, destination options: RFC 8200, section 4.
 const EXTENSION_HEADERS: [u32; 4] = [0, 43, 44, 60];
 
-/// The program for a stack with this Ethernet address. It accepts any IP address if `addresses` is `None` or
-/// has more than [`MAX_ADDRESSES`] entries.
+/// The program for a stack with this Ethernet address. It accepts any IP address if `addresses` is
+/// `None` or has more than [`MAX_ADDRESSES`] entries.
 pub(super) fn program(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
     let addresses = addresses.filter(|addresses| addresses.len() <= MAX_ADDRESSES);
     let mut program = own_vlan();

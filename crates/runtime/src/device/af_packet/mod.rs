@@ -1,9 +1,9 @@
-//! The Ethernet device: the stack as a host of its own on an interface (a veth, a network card), through a packet
-//! socket.
+//! The Ethernet device: the stack as a host of its own on an interface (a veth, a network card),
+//! through a packet socket.
 //!
-//! Every frame is preceded by a virtio header, so super-packets of up to 64 KiB with partial checksums go
-//! both ways, as between the kernel's TCP and a network card with TSO and GRO. The stack's addresses are its
-//! own: the kernel does not have them and stays silent.
+//! Every frame is preceded by a virtio header, so super-packets of up to 64 KiB with partial
+//! checksums go both ways, as between the kernel's TCP and a network card with TSO and GRO. The
+//! stack's addresses are its own: the kernel does not have them and stays silent.
 
 mod config;
 mod fanout;
@@ -55,15 +55,16 @@ pub struct AfPacket {
 }
 
 impl AfPacket {
-    /// Opens the interface in the calling thread's network namespace. Changes neither the interface nor its
-    /// addresses.
+    /// Opens the interface in the calling thread's network namespace. Changes neither the interface
+    /// nor its addresses.
     ///
-    /// Blocks the calling thread until it is certain that no other host uses one of the addresses: 0.3 s by
-    /// default, see [`ClaimConfig`](neighbours::ClaimConfig).
+    /// Blocks the calling thread until it is certain that no other host uses one of the addresses:
+    /// 0.3 s by default, see [`ClaimConfig`](neighbours::ClaimConfig).
     ///
     /// # Errors
-    /// [`Error::NoSuchInterface`], [`Error::NotEthernet`], [`Error::InterfaceDown`]; [`Error::AddressInUse`];
-    /// [`Error::NotRaw`] without `CAP_NET_RAW`; [`Error::BadConfig`] if a setting is invalid.
+    /// [`Error::NoSuchInterface`], [`Error::NotEthernet`], [`Error::InterfaceDown`];
+    /// [`Error::AddressInUse`]; [`Error::NotRaw`] without `CAP_NET_RAW`; [`Error::BadConfig`] if a
+    /// setting is invalid.
     pub fn open(config: &AfPacketConfig) -> Result<Self> {
         config.check()?;
         let interface = Netlink::open()?.interface(&config.interface)?;
@@ -96,8 +97,9 @@ impl AfPacket {
         })
     }
 
-    /// Opens another queue of the same interface, for a [shard](crate::stack::Builder::shards) of its own. The calling thread must be in the interface's
-    /// namespace. All queues are one host: they have the same addresses and neighbours.
+    /// Opens another queue of the same interface, for a [shard](crate::stack::Builder::shards) of
+    /// its own. The calling thread must be in the interface's namespace. All queues are one host:
+    /// they have the same addresses and neighbours.
     ///
     /// # Errors
     /// If the interface has gone, or the kernel refuses.
@@ -122,7 +124,8 @@ impl AfPacket {
         &self.interface
     }
 
-    /// The next packet for the stack: in a slot up to this end, and what its virtio header says; or, if `None`, the resolution's error.
+    /// The next packet for the stack: in a slot up to this end, and what its virtio header says;
+    /// or, if `None`, the resolution's error.
     fn next(&mut self) -> io::Result<Option<(Slot, usize, vnet::RxMeta)>> {
         for _ in 0..MAX_SKIPPED {
             let Some((slot, end)) = self.resolution.next_packet(&mut self.socket, &mut self.stats)? else {
@@ -253,9 +256,10 @@ impl Device for AfPacket {
     }
 }
 
-/// Makes the kernel report `groups` to the link's multicast routers and snooping switches by MLD (RFC 9777)
-/// while the descriptor is open: RFC 4861, section 7.2.1, asks for it. Without IPv6 in the kernel or on the
-/// interface there are no reports; that only matters on switches that filter multicast.
+/// Makes the kernel report `groups` to the link's multicast routers and snooping switches by MLD
+/// (RFC 9777) while the descriptor is open: RFC 4861, section 7.2.1, asks for it. Without IPv6 in
+/// the kernel or on the interface there are no reports; that only matters on switches that filter
+/// multicast.
 fn report(groups: &[Ipv6Addr], interface: u32) -> Option<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET6, SocketType::DGRAM, flags, None).ok()?;

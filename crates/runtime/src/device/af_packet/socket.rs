@@ -1,5 +1,5 @@
-//! The packet socket: receives frames in batches, sends single frames, and handles an interface that goes
-//! down or disappears.
+//! The packet socket: receives frames in batches, sends single frames, and handles an interface
+//! that goes down or disappears.
 
 use super::config::AfPacketConfig;
 use super::{LINK, fanout, filter};
@@ -30,8 +30,8 @@ use std::task::{Context, Poll, ready};
 
 pub(super) use crate::device::interface::frames::Slot;
 
-/// First and last delay before a frame that the queueing discipline or the card dropped is sent again. The
-/// kernel does not report when there is room.
+/// First and last delay before a frame that the queueing discipline or the card dropped is sent
+/// again. The kernel does not report when there is room.
 const FIRST_RETRY: Duration = Duration::from_micros(100);
 const LAST_RETRY: Duration = Duration::from_millis(10);
 
@@ -65,7 +65,8 @@ impl PacketSocket {
         Self::open_with(&mut filter_of(config, mac), config, interface, mac, groups)
     }
 
-    /// Opens a further queue of the same interface. Until they are [steered](Self::steer), this one gets all frames.
+    /// Opens a further queue of the same interface. Until they are [steered](Self::steer), this one
+    /// gets all frames.
     pub(super) fn open_beside(
         &mut self,
         config: &AfPacketConfig,
@@ -160,7 +161,8 @@ impl PacketSocket {
     /// Sends an IP packet to a station.
     ///
     /// # Errors
-    /// `WouldBlock` if there is no room; `NetworkDown` while the interface is down, or if it is gone.
+    /// `WouldBlock` if there is no room; `NetworkDown` while the interface is down, or if it is
+    /// gone.
     pub(super) fn send_packet(
         &mut self,
         to: MacAddress,
@@ -185,8 +187,8 @@ impl PacketSocket {
         self.sent_link = frame::header(MacAddress::default(), self.mac, header);
     }
 
-    /// The Ethernet header of the packet that was [sent](Self::send_packet) or [kept](Self::keep_for_later) last, whose station is all
-    /// zeros while it is not known.
+    /// The Ethernet header of the packet that was [sent](Self::send_packet) or
+    /// [kept](Self::keep_for_later) last, whose station is all zeros while it is not known.
     pub(super) const fn sent_link(&self) -> &[u8] {
         &self.sent_link
     }

@@ -75,7 +75,8 @@ impl Wire {
         rustix::net::send(&self.far, &frame, SendFlags::empty()).expect("sent");
     }
 
-    /// The next packet that the device receives within `time`. On a busy machine a veth delivers some time after the send.
+    /// The next packet that the device receives within `time`. On a busy machine a veth delivers
+    /// some time after the send.
     fn receive_within(&mut self, time: Duration) -> Option<Vec<u8>> {
         let end = timer::now() + time;
         while timer::now() < end {

@@ -30,8 +30,8 @@ pub(in crate::device) enum Content {
     Other,
 }
 
-/// Looks at a whole frame. Short packets are padded to the least length of a frame (60 bytes), so the packet ends where
-/// its own length says.
+/// Looks at a whole frame. Short packets are padded to the least length of a frame (60 bytes), so
+/// the packet ends where its own length says.
 pub(in crate::device) fn content(frame: &[u8]) -> Content {
     let Some((header, packet)) = frame.split_first_chunk::<HEADER_LEN>() else { return Content::Malformed };
     let [.., high, low] = *header;

@@ -1,7 +1,9 @@
-//! A host on an Ethernet, whatever carries its frames: headers, neighbours, and packets that wait for them.
+//! A host on an Ethernet, whatever carries its frames: headers, neighbours, and packets that wait
+//! for them.
 //!
-//! A device implements [`Wire`] for what carries its frames, and lets a [`Resolution`](resolution::Resolution) take frames from it and say
-//! to which station a packet goes.
+//! A device implements [`Wire`] for what carries its frames, and lets a
+//! [`Resolution`](resolution::Resolution) take frames from it and say to which station a packet
+//! goes.
 
 pub(super) mod frame;
 pub mod neighbours;

@@ -1,7 +1,8 @@
 //! Neighbour resolution driven by the device's clock and wire.
 //!
-//! The queues of one interface share the resolver, behind a lock that is held for one look-up: an answer comes to one queue, and packets of
-//! another one may wait for it. Each queue has its own timer, and whichever is called first serves a deadline.
+//! The queues of one interface share the resolver, behind a lock that is held for one look-up: an
+//! answer comes to one queue, and packets of another one may wait for it. Each queue has its own
+//! timer, and whichever is called first serves a deadline.
 
 use super::Wire;
 use super::frame::{self, Content};
@@ -123,7 +124,8 @@ impl Resolution {
         Ok(())
     }
 
-    /// The next packet for the stack: in a frame up to this end, or, if `None`, the [error](Self::error). What is malformed is counted.
+    /// The next packet for the stack: in a frame up to this end, or, if `None`, the
+    /// [error](Self::error). What is malformed is counted.
     ///
     /// # Errors
     /// `WouldBlock` if there is none; any other error means that the wire is gone.
@@ -167,8 +169,8 @@ impl Resolution {
     /// The station to send a packet to; `None` if the packet was kept for later.
     ///
     /// # Errors
-    /// `WouldBlock` if the device is full; `NetworkDown` while the interface is down; `HostUnreachable` if
-    /// there is no route to the destination, which is reported to the stack.
+    /// `WouldBlock` if the device is full; `NetworkDown` while the interface is down;
+    /// `HostUnreachable` if there is no route to the destination, which is reported to the stack.
     pub(in crate::device) fn route(
         &mut self,
         wire: &mut impl Wire,
@@ -200,7 +202,8 @@ impl Resolution {
         }
     }
 
-    /// Takes the next ICMP error for the stack: true if there is one, then [`error`](Self::error) returns it.
+    /// Takes the next ICMP error for the stack: true if there is one, then [`error`](Self::error)
+    /// returns it.
     fn take_error(&mut self) -> bool {
         let next = if self.has_error { self.resolver().next_error() } else { None };
         self.has_error = next.is_some();
@@ -224,8 +227,8 @@ impl Resolution {
         }
     }
 
-    /// While the interface is down time stands still: an unanswered request that could not be sent says
-    /// nothing about the neighbour.
+    /// While the interface is down time stands still: an unanswered request that could not be sent
+    /// says nothing about the neighbour.
     fn serve(&mut self, now: Instant, wire: &mut impl Wire) {
         if self.next.is_some_and(|at| at <= now) && !wire.is_down() {
             self.resolver().handle_timeout(now);
@@ -263,8 +266,8 @@ impl Resolution {
         }
     }
 
-    /// Handles deadlines, sends what waits for room, and registers the task to be woken. Ready if an error is
-    /// waiting for the stack.
+    /// Handles deadlines, sends what waits for room, and registers the task to be woken. Ready if
+    /// an error is waiting for the stack.
     pub(in crate::device) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -297,8 +300,8 @@ impl Resolution {
         self.resolver().has_output()
     }
 
-    /// Sends the resolver's output; an error means that the device is full or the interface down, and the
-    /// rest waits.
+    /// Sends the resolver's output; an error means that the device is full or the interface down,
+    /// and the rest waits.
     fn send(&mut self, wire: &mut impl Wire) -> io::Result<()> {
         let mut resolver = lock(&self.resolver);
         while let Some(output) = resolver.next_output() {

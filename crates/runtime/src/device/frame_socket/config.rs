@@ -11,18 +11,21 @@ use std::net::IpAddr;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FrameSocketConfig {
-    /// The stack's addresses, at least one. Destinations inside one of their prefixes are reached directly.
-    /// Give the same addresses to the [stack](crate::stack::Builder::address).
+    /// The stack's addresses, at least one. Destinations inside one of their prefixes are reached
+    /// directly. Give the same addresses to the [stack](crate::stack::Builder::address).
     pub addresses: Vec<IpNet>,
     /// The next hop of everything else, at most one per IP version.
     pub gateways: Vec<IpAddr>,
-    /// Ethernet address of the stack; `None`: a random one, locally administered (IEEE 802, section 8.4).
+    /// Ethernet address of the stack; `None`: a random one, locally administered (IEEE 802, section
+    /// 8.4).
     pub mac: Option<MacAddress>,
-    /// Largest IP packet that is sent, in bytes, 68 to 65,535; default 1500. Longer ones are received.
+    /// Largest IP packet that is sent, in bytes, 68 to 65,535; default 1500. Longer ones are
+    /// received.
     pub mtu: u32,
     /// Neighbours with a fixed Ethernet address; they are never resolved.
     pub neighbours: Vec<(IpAddr, MacAddress)>,
-    /// How the Ethernet addresses of other neighbours are found, and how the stack's own addresses are claimed.
+    /// How the Ethernet addresses of other neighbours are found, and how the stack's own addresses
+    /// are claimed.
     pub resolution: NeighbourConfig,
 }
 

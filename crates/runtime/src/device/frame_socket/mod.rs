@@ -1,16 +1,18 @@
-//! Ethernet frames over a socket, as virtual machines exchange them: the stack as a host beside a guest, without privileges and without an
-//! interface.
+//! Ethernet frames over a socket, as virtual machines exchange them: the stack as a host beside a
+//! guest, without privileges and without an interface.
 //!
 //! | other side | socket | a frame |
 //! |---|---|---|
 //! | QEMU (`-netdev stream`), passt | a Unix stream socket | behind its length, 32 bits in network byte order |
 //! | QEMU (`-netdev dgram`) | a pair of Unix datagram sockets | a datagram |
 //!
-//! Frames are whole and plain: no offload, complete checksums. A full socket holds packets back in the stack, and of a frame that a stream
-//! has taken in part, the rest leaves first. If the other side closes its socket, the device is gone, with an error that names the socket.
+//! Frames are whole and plain: no offload, complete checksums. A full socket holds packets back in
+//! the stack, and of a frame that a stream has taken in part, the rest leaves first. If the other
+//! side closes its socket, the device is gone, with an error that names the socket.
 //!
-//! Whoever has the other side decides what arrives, and is trusted with no more than an Ethernet is: what is malformed is dropped and counted.
-//! Only a length that no frame has ends the device, because nothing behind it can be found.
+//! Whoever has the other side decides what arrives, and is trusted with no more than an Ethernet
+//! is: what is malformed is dropped and counted. Only a length that no frame has ends the device,
+//! because nothing behind it can be found.
 
 mod config;
 #[cfg(test)]
@@ -49,8 +51,8 @@ pub struct FrameSocket {
 impl FrameSocket {
     /// Connects to the stream socket at `path`: passt's, or QEMU's with `-netdev stream,server=on`.
     ///
-    /// Blocks the calling thread until it is certain that no other host uses one of the addresses: 0.3 s by default, see
-    /// [`ClaimConfig`](neighbours::ClaimConfig).
+    /// Blocks the calling thread until it is certain that no other host uses one of the addresses:
+    /// 0.3 s by default, see [`ClaimConfig`](neighbours::ClaimConfig).
     ///
     /// ```no_run
     /// use ackline_runtime::Stack;
@@ -72,9 +74,10 @@ impl FrameSocket {
         Self::new(stream, path.display().to_string(), config)
     }
 
-    /// Binds a datagram socket to `local`, which must not exist, and connects it to the one at `remote`: QEMU's with
-    /// `-netdev dgram,local.type=unix,local.path=REMOTE,remote.type=unix,remote.path=LOCAL`. Whoever opens the device removes `local`
-    /// afterwards.
+    /// Binds a datagram socket to `local`, which must not exist, and connects it to the one at
+    /// `remote`: QEMU's with
+    /// `-netdev dgram,local.type=unix,local.path=REMOTE,remote.type=unix,remote.path=LOCAL`.
+    /// Whoever opens the device removes `local` afterwards.
     ///
     /// # Errors
     /// [`Error::Socket`]; otherwise as [`new`](Self::new).
@@ -89,14 +92,15 @@ impl FrameSocket {
         Self::new(socket, remote.display().to_string(), config)
     }
 
-    /// Takes a connected stream or datagram socket: one that a [listener](std::os::unix::net::UnixListener) has accepted, that a parent process
-    /// has passed on, or an end of a pair. `name` is what errors call it.
+    /// Takes a connected stream or datagram socket: one that a
+    /// [listener](std::os::unix::net::UnixListener) has accepted, that a parent process has passed
+    /// on, or an end of a pair. `name` is what errors call it.
     ///
     /// Blocks like [`connect`](Self::connect).
     ///
     /// # Errors
-    /// [`Error::AddressInUse`]; [`Error::BadConfig`] if a setting, or the kind of socket, is invalid; [`Error::System`] if the other
-    /// side goes away meanwhile.
+    /// [`Error::AddressInUse`]; [`Error::BadConfig`] if a setting, or the kind of socket, is
+    /// invalid; [`Error::System`] if the other side goes away meanwhile.
     pub fn new(
         socket: impl Into<OwnedFd>,
         name: impl Into<String>,
@@ -122,7 +126,8 @@ impl FrameSocket {
         Ok(Self { wire, caps: DeviceCaps::plain(config.mtu), resolution, stats: DeviceStats::default() })
     }
 
-    /// The next packet for the stack: in a frame up to this end, or, if `None`, the resolution's error.
+    /// The next packet for the stack: in a frame up to this end, or, if `None`, the resolution's
+    /// error.
     fn next(&mut self) -> io::Result<Option<(Slot, usize)>> {
         let next = self.resolution.next_packet(&mut self.wire, &mut self.stats)?;
         if let Some((_, end)) = next {

@@ -35,7 +35,8 @@ fn stream() -> (FrameSocket, UnixStream) {
     (FrameSocket::new(near, "test", &config()).expect("a device"), far)
 }
 
-/// An IPv4 packet from the stack to the peer, or the other way, of `length` bytes that follow from `number`.
+/// An IPv4 packet from the stack to the peer, or the other way, of `length` bytes that follow from
+/// `number`.
 fn packet(leaving: bool, length: u16, number: u32) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 9, 192, 0, 2, 5];
     if leaving {

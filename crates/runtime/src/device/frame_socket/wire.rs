@@ -19,9 +19,11 @@ use tokio::io::Interest;
 
 /// Bytes of the number in front of each frame on a stream: its length, in network byte order.
 const PREFIX: usize = 4;
-/// Bytes of the longest possible frame: an IPv6 packet behind the header, with a tag of IEEE 802.1Q.
+/// Bytes of the longest possible frame: an IPv6 packet behind the header, with a tag of IEEE
+/// 802.1Q.
 const LONGEST: usize = HEADER_LEN + 4 + 40 + 65_535;
-/// Bytes of the receive buffer: what is read at once, and room for all of a frame behind whatever has been read.
+/// Bytes of the receive buffer: what is read at once, and room for all of a frame behind whatever
+/// has been read.
 const BUFFER: usize = 2 * (PREFIX + LONGEST);
 
 /// How the socket keeps frames apart.
@@ -110,7 +112,8 @@ impl FrameWire {
         }
     }
 
-    /// While `keep`, slots stay valid, and only frames that have been read are [received](Wire::receive).
+    /// While `keep`, slots stay valid, and only frames that have been read are
+    /// [received](Wire::receive).
     pub(super) const fn keep(&mut self, keep: bool) {
         self.kept = keep;
     }
@@ -125,7 +128,8 @@ impl FrameWire {
         self.sent_link = frame::header(MacAddress::default(), self.mac, header);
     }
 
-    /// The Ethernet header of the packet that was sent, or kept, last, whose station is all zeros while it is not known.
+    /// The Ethernet header of the packet that was sent, or kept, last, whose station is all zeros
+    /// while it is not known.
     pub(super) const fn sent_link(&self) -> &[u8] {
         &self.sent_link
     }
@@ -168,7 +172,8 @@ impl FrameWire {
         }
     }
 
-    /// Reads what is there, at least a byte or a datagram: the bytes of a datagram, which may be more than there is room for.
+    /// Reads what is there, at least a byte or a datagram: the bytes of a datagram, which may be
+    /// more than there is room for.
     ///
     /// # Errors
     /// `WouldBlock` if there is nothing; any other error means that the other side is gone.

@@ -15,8 +15,8 @@ fn stream_byte(seq: u32) -> u8 {
     (seq.wrapping_mul(0x9e37_79b1) >> 24) as u8
 }
 
-/// Sends `len` bytes of the stream from `seq` on; as a super-packet of `SIZE` bytes per segment if there are
-/// more.
+/// Sends `len` bytes of the stream from `seq` on; as a super-packet of `SIZE` bytes per segment if
+/// there are more.
 fn send_segment(device: &mut impl Device, seq: u32, len: usize) -> io::Result<()> {
     let src: SocketAddr = "10.0.0.1:1000".parse().expect("an address");
     let dst: SocketAddr = "10.0.0.2:2000".parse().expect("an address");

@@ -17,13 +17,15 @@ pub(in crate::device) const DROP: Instruction = statement(BPF_RET | BPF_K, 0);
 pub(in crate::device) const KEEP: Instruction = statement(BPF_RET | BPF_K, u32::MAX);
 
 #[cfg(any(feature = "af-packet", feature = "raw"))]
-/// Drops frames with the tag of a VLAN, which belong to another network. The kernel strips the tag before the program runs.
+/// Drops frames with the tag of a VLAN, which belong to another network. The kernel strips the tag
+/// before the program runs.
 pub(in crate::device) fn own_vlan() -> Vec<Instruction> {
     vec![
         load(BPF_W, ancillary(SKF_AD_VLAN_TAG_PRESENT)),
         jump(BPF_JEQ, 0, 3, 0),
         load(BPF_W, ancillary(SKF_AD_VLAN_TAG)),
-        // The low 12 bits are the VLAN: IEEE 802.1Q, section 9.6. In VLAN 0 the tag only carries a priority.
+        // The low 12 bits are the VLAN: IEEE 802.1Q, section 9.6. In VLAN 0 the tag only carries a
+        // priority.
         jump(BPF_JSET, 0x0fff, 0, 1),
         DROP,
     ]

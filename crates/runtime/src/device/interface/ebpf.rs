@@ -1,7 +1,8 @@
-//! Extended BPF programs, which a TUN device wants, made of classic ones: Documentation/bpf/standardization/instruction-set.rst in Linux.
+//! Extended BPF programs, which a TUN device wants, made of classic ones:
+//! Documentation/bpf/standardization/instruction-set.rst in Linux.
 //!
-//! The accumulator and the index get registers of their own. Loads from the packet are the same in both kinds: one beyond its end ends the
-//! program with 0.
+//! The accumulator and the index get registers of their own. Loads from the packet are the same in
+//! both kinds: one beyond its end ends the program with 0.
 
 use crate::sys::ebpf::Instruction;
 use libc::{

@@ -17,25 +17,26 @@ use tokio::io::Interest;
 const LINK: usize = libc::ETH_HLEN as usize;
 /// The largest packet that an IPv6 header can describe; larger than any IPv4 packet.
 const LARGEST_PACKET: usize = 40 + 65_535;
-/// Bytes from one frame to the next in the receive buffer. An odd number of cache lines, so that the starts
-/// of the frames do not map to the same cache sets.
+/// Bytes from one frame to the next in the receive buffer. An odd number of cache lines, so that
+/// the starts of the frames do not map to the same cache sets.
 const STRIDE: usize = 1027 * 64;
 const _: () = assert!(vnet::LEN + LINK + LARGEST_PACKET <= STRIDE);
 
 /// Where a frame begins in its slot.
 const FRAME: usize = vnet::LEN;
 
-/// Bytes that one receive call should return: what is read in one go is still in the processor's cache when
-/// TCP reads it.
+/// Bytes that one receive call should return: what is read in one go is still in the processor's
+/// cache when TCP reads it.
 const BATCH_BYTES: usize = 128 << 10;
 
-/// The largest [`receive_buffer`], in bytes: three super-packets for each of a thousand connections.
+/// The largest [`receive_buffer`], in bytes: three super-packets for each of a thousand
+/// connections.
 const MOST_RECEIVED: u64 = 256 << 20;
 /// The smallest.
 const LEAST_RECEIVED: u64 = 16 << 20;
 
-/// The receive buffer unless a configuration says otherwise, in bytes: a quarter of the stack's memory budget on this machine, within
-/// bounds.
+/// The receive buffer unless a configuration says otherwise, in bytes: a quarter of the stack's
+/// memory budget on this machine, within bounds.
 pub(in crate::device) fn receive_buffer() -> usize {
     let share = memory::budget().unwrap_or(0) / 4;
     share.clamp(LEAST_RECEIVED, MOST_RECEIVED) as usize
@@ -70,7 +71,8 @@ pub(in crate::device) struct Slot {
     length: usize,
 }
 
-/// Opens a packet socket for what `filter` accepts, except what this host sends. It receives nothing until it is bound.
+/// Opens a packet socket for what `filter` accepts, except what this host sends. It receives
+/// nothing until it is bound.
 ///
 /// # Errors
 /// [`Error::NotRaw`] without `CAP_NET_RAW`.
@@ -91,15 +93,16 @@ pub(in crate::device) fn open(filter: &mut [Instruction], receive_buffer: usize)
 
 /// Sets the bytes of memory for what has been received, the kernel's bookkeeping included.
 fn set_receive_buffer(fd: &OwnedFd, bytes: usize) -> std::result::Result<(), Errno> {
-    // The kernel doubles the size for its bookkeeping; what is given is the result. Limits such as net.core.rmem_max can only be
-    // exceeded with CAP_NET_ADMIN.
+    // The kernel doubles the size for its bookkeeping; what is given is the result. Limits such as
+    // net.core.rmem_max can only be exceeded with CAP_NET_ADMIN.
     match sockopt::set_socket_recv_buffer_size_force(fd.as_fd(), bytes / 2) {
         Err(Errno::PERM) => sockopt::set_socket_recv_buffer_size(fd.as_fd(), bytes / 2),
         outcome => outcome,
     }
 }
 
-/// Sets the bytes of memory for what has been sent and has not left, the kernel's bookkeeping included.
+/// Sets the bytes of memory for what has been sent and has not left, the kernel's bookkeeping
+/// included.
 pub(in crate::device) fn set_send_buffer(fd: &OwnedFd, bytes: usize) -> std::result::Result<(), Errno> {
     match sockopt::set_socket_send_buffer_size_force(fd.as_fd(), bytes / 2) {
         Err(Errno::PERM) => sockopt::set_socket_send_buffer_size(fd.as_fd(), bytes / 2),
@@ -140,7 +143,8 @@ impl Frames {
         self.next < self.received
     }
 
-    /// While `keep`, slots stay valid, and [`receive`](Self::receive) returns only frames that are [pending](Self::is_pending).
+    /// While `keep`, slots stay valid, and [`receive`](Self::receive) returns only frames that are
+    /// [pending](Self::is_pending).
     pub(in crate::device) const fn keep(&mut self, keep: bool) {
         self.kept = keep;
     }
@@ -190,9 +194,9 @@ impl Frames {
         let messages = messages.get_mut(..*ask).unwrap_or_default();
         let outcome = fd.attempt(Interest::READABLE, |fd| {
             *received = sys::receive_batch(fd, buffer, STRIDE, messages)?;
-            // A batch that is not full emptied the socket, so the readiness can be cleared. (An error may end
-            // a batch too: an interface that goes down makes the socket ready again, and the filter rejects
-            // frames that the kernel could not describe.)
+            // A batch that is not full emptied the socket, so the readiness can be cleared. (An
+            // error may end a batch too: an interface that goes down makes the socket ready again,
+            // and the filter rejects frames that the kernel could not describe.)
             if *received < messages.len() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
         if let Some(mean) = self.mean_length() {

@@ -1,8 +1,10 @@
 //! Wake-ups for what can be read, on a runtime with worker threads.
 //!
-//! There, one worker sleeps in epoll while others run. Every packet that comes would wake it, although the driver is awake and will
-//! read the packet anyway. So the descriptor is watched by an epoll instance of its own, which tokio watches, and which forgets about it
-//! once the driver is busy reading. A driver that waits for one packet at a time pays for none of this: the gate stays open.
+//! There, one worker sleeps in epoll while others run. Every packet that comes would wake it,
+//! although the driver is awake and will read the packet anyway. So the descriptor is watched by an
+//! epoll instance of its own, which tokio watches, and which forgets about it once the driver is
+//! busy reading. A driver that waits for one packet at a time pays for none of this: the gate stays
+//! open.
 
 use crate::sys::readiness::{self, OwnsFd};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};

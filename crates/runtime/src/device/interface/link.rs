@@ -1,8 +1,8 @@
 //! Tracks whether one interface is up, down or gone, and its MTU.
 //!
-//! The kernel reports changes to sockets in its link group (rtnetlink(7), `RTNLGRP_LINK`). The device's own
-//! descriptor is not enough: a reader of a TUN device is not woken when the interface is removed, and a
-//! packet socket cannot wait for an interface that is down.
+//! The kernel reports changes to sockets in its link group (rtnetlink(7), `RTNLGRP_LINK`). The
+//! device's own descriptor is not enough: a reader of a TUN device is not woken when the interface
+//! is removed, and a packet socket cannot wait for an interface that is down.
 
 use super::ready_fd::ReadyFd;
 use crate::error::{Error, Result};
@@ -37,8 +37,8 @@ struct News {
 
 /// Tracks an interface in the network namespace of the thread that opened it.
 ///
-/// **A device calls [`poll`](Self::poll) whenever it is about to wait, and asks [`link`](Self::link) and [`mtu`](Self::mtu) at
-/// any time.**
+/// **A device calls [`poll`](Self::poll) whenever it is about to wait, and asks
+/// [`link`](Self::link) and [`mtu`](Self::mtu) at any time.**
 #[derive(Debug)]
 pub(in crate::device) struct LinkMonitor {
     socket: ReadyFd<OwnedFd>,
@@ -91,14 +91,16 @@ impl LinkMonitor {
 
     /// Processes the kernel's pending messages, and registers the task to be woken by the next.
     pub(in crate::device) fn poll(&mut self, cx: &mut Context<'_>) -> Link {
-        // After an error no more messages come; the device's own descriptor will report failures anyway.
+        // After an error no more messages come; the device's own descriptor will report failures
+        // anyway.
         while let Poll::Ready(Ok(())) = self.socket.poll_readable(cx) {
             self.refresh();
         }
         self.link
     }
 
-    /// Asks the kernel for the interface's current state; the answer arrives as one of the messages.
+    /// Asks the kernel for the interface's current state; the answer arrives as one of the
+    /// messages.
     fn ask(&self) -> std::result::Result<(), Errno> {
         let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_REQUEST, 0, &link_body(self.index, 0, 0));
         let kernel = SocketAddrNetlink::new(0, 0);

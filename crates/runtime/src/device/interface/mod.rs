@@ -1,5 +1,5 @@
-//! What devices on Linux share: a descriptor watched by tokio, an interface's state, frames of a packet socket and the programs
-//! that select them, and the virtio header.
+//! What devices on Linux share: a descriptor watched by tokio, an interface's state, frames of a
+//! packet socket and the programs that select them, and the virtio header.
 
 #[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
 pub(super) mod bpf;

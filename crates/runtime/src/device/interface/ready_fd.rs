@@ -20,7 +20,8 @@ pub(in crate::device) struct ReadyFd<F: OwnsFd> {
 enum Registration<F: OwnsFd> {
     Unregistered(F),
     Registered(AsyncFd<F>),
-    /// Its runtime has worker threads: tokio watches it for writing, and the gate, while it is open, for reading.
+    /// Its runtime has worker threads: tokio watches it for writing, and the gate, while it is
+    /// open, for reading.
     Gated(AsyncFd<F>, Gate),
     /// Only while registering, or after that failed.
     Gone,
@@ -47,8 +48,9 @@ impl<F: OwnsFd> ReadyFd<F> {
         }
     }
 
-    /// Tries `call` at once, regardless of the cached readiness. If `call` returns `WouldBlock`, clears the
-    /// readiness, but only as of before the call: readiness that arrives meanwhile is kept.
+    /// Tries `call` at once, regardless of the cached readiness. If `call` returns `WouldBlock`,
+    /// clears the readiness, but only as of before the call: readiness that arrives meanwhile is
+    /// kept.
     pub(in crate::device) fn attempt<T>(
         &self,
         interest: Interest,

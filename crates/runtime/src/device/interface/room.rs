@@ -9,7 +9,8 @@ use tokio::io::Interest;
 /// Consecutive sends without a full socket after which nobody watches for room any more.
 const CALM: u32 = 256;
 
-/// Whether a socket has room. While it was not full lately nobody watches for room: each frame that leaves would wake the driver.
+/// Whether a socket has room. While it was not full lately nobody watches for room: each frame that
+/// leaves would wake the driver.
 #[derive(Debug, Default)]
 pub(in crate::device) struct Room {
     /// The same socket watched for room, if it was full lately.

@@ -1,8 +1,9 @@
 //! The program that chooses the queue of a packet in the kernel, in classic BPF: socket(7).
 //!
-//! It computes the hash that says whose a connection is ([`Steering`](ackline_tcp_core::steering::Steering)), so a segment comes to the queue of its
-//! owner. Everything else goes to the first queue: neighbour resolution, UDP, fragments, and what only the shards themselves can tell, such as
-//! whose connection an ICMP error is about.
+//! It computes the hash that says whose a connection is
+//! ([`Steering`](ackline_tcp_core::steering::Steering)), so a segment comes to the queue of its
+//! owner. Everything else goes to the first queue: neighbour resolution, UDP, fragments, and what
+//! only the shards themselves can tell, such as whose connection an ICMP error is about.
 
 use super::bpf::{jump, load, statement, when};
 use ackline_tcp_core::steering::Terms;
@@ -16,8 +17,8 @@ const TCP: u32 = 6;
 /// Bits of an IPv4 header's fourth half-word that a fragment has: RFC 791, section 3.1.
 const FRAGMENT: u32 = 0x3fff;
 
-/// Returns the owner of a packet, whose IP header is at offset 0; 0 if it cannot tell. So do packets that are too short: a load beyond their
-/// end returns 0.
+/// Returns the owner of a packet, whose IP header is at offset 0; 0 if it cannot tell. So do
+/// packets that are too short: a load beyond their end returns 0.
 pub(in crate::device) fn program(terms: &Terms) -> Vec<Instruction> {
     /// Where the ports are kept.
     const PORTS: u32 = 0;
@@ -70,7 +71,8 @@ pub(in crate::device) fn program(terms: &Terms) -> Vec<Instruction> {
         alu(BPF_MOD, shards),
         statement(BPF_RET | BPF_A, 0),
     ];
-    // The kernel wants memory to be written on every way to where it is read, in the order of the instructions, returns included.
+    // The kernel wants memory to be written on every way to where it is read, in the order of the
+    // instructions, returns included.
     let other_version = [unless(BPF_JEQ, 6, [1, 0]), v6].concat();
     let over = statement(BPF_JMP | BPF_JA, other_version.len() as u32);
     let version_4 = when(BPF_JEQ, 4, &[v4, vec![over]].concat());
@@ -87,7 +89,8 @@ mod tests {
     use std::net::SocketAddr;
     use std::os::unix::net::UnixDatagram;
 
-    /// The program in the kernel, as the filter of a socket whose messages are packets: it keeps as many bytes as the number of the owner.
+    /// The program in the kernel, as the filter of a socket whose messages are packets: it keeps as
+    /// many bytes as the number of the owner.
     struct Kernel {
         near: UnixDatagram,
         far: UnixDatagram,

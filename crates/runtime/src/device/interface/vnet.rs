@@ -1,15 +1,16 @@
-//! The virtio network header that precedes every packet of a TUN device with IFF_VNET_HDR, and every frame of a
-//! packet socket with PACKET_VNET_HDR.
+//! The virtio network header that precedes every packet of a TUN device with IFF_VNET_HDR, and
+//! every frame of a packet socket with PACKET_VNET_HDR.
 //!
-//! In both directions it says which checksum is partial and how to segment a super-packet: Virtual I/O Device
-//! (VIRTIO) 1.2, section 5.1.6. It uses the machine's byte order (legacy header).
+//! In both directions it says which checksum is partial and how to segment a super-packet: Virtual
+//! I/O Device (VIRTIO) 1.2, section 5.1.6. It uses the machine's byte order (legacy header).
 
 use crate::device::RxChecksum;
 #[cfg(any(feature = "tun", feature = "af-packet"))]
 use crate::device::TxChecksum;
 use std::num::NonZeroU16;
 
-/// Bytes of the header: without `num_buffers`, which only a virtio device with mergeable buffers has.
+/// Bytes of the header: without `num_buffers`, which only a virtio device with mergeable buffers
+/// has.
 pub(in crate::device) const LEN: usize = 10;
 
 /// Checksum from `csum_start` to the end is to be stored at `csum_start + csum_offset`.
@@ -55,8 +56,8 @@ pub(in crate::device) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<RxMe
     Some(RxMeta { segment_size, checksum })
 }
 
-/// The header for a packet to be sent; `header` holds the packet's IP and TCP headers. The error says why the
-/// packet cannot be described.
+/// The header for a packet to be sent; `header` holds the packet's IP and TCP headers. The error
+/// says why the packet cannot be described.
 #[cfg(any(feature = "tun", feature = "af-packet"))]
 pub(in crate::device) fn build(
     header: &[u8],
@@ -96,7 +97,8 @@ pub(in crate::device) fn build(
     Ok(out)
 }
 
-/// Like [`parse`], with `link` bytes of link header in front of the packet, which the offsets include.
+/// Like [`parse`], with `link` bytes of link header in front of the packet, which the offsets
+/// include.
 #[cfg(any(feature = "af-packet", feature = "raw"))]
 pub(in crate::device) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u8]) -> Option<RxMeta> {
     let mut header = *header;
@@ -107,8 +109,9 @@ pub(in crate::device) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u
     parse(&header, packet)
 }
 
-/// Like [`build`], with `link` bytes of link header in front of the packet. Always gives the length of all
-/// headers: a packet socket places that much of the packet where the kernel's protocols look for headers.
+/// Like [`build`], with `link` bytes of link header in front of the packet. Always gives the length
+/// of all headers: a packet socket places that much of the packet where the kernel's protocols look
+/// for headers.
 #[cfg(feature = "af-packet")]
 pub(in crate::device) fn build_behind(
     link: u16,

@@ -8,45 +8,55 @@ use std::ops::RangeInclusive;
 
 /// Most ranges of ports.
 const MAX_RANGES: usize = 32;
-/// The first free port that a device takes by itself: behind those that Linux gives to connections (`ip_local_port_range`).
+/// The first free port that a device takes by itself: behind those that Linux gives to connections
+/// (`ip_local_port_range`).
 pub(super) const FIRST_FREE: u16 = 61_000;
 /// Most free ports that a device takes by itself.
 const MOST_FREE: u16 = u16::MAX - FIRST_FREE + 1;
 
-/// How to open a [`Raw`](super::Raw) device: which interface, and which of the host's addresses and TCP ports are the stack's.
+/// How to open a [`Raw`](super::Raw) device: which interface, and which of the host's addresses and
+/// TCP ports are the stack's.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RawConfig {
     /// Name of an Ethernet interface that exists, is up, and has an address.
     pub interface: String,
-    /// The interface's addresses that the stack shares, at most one per IP version. Empty: the first one of each version, no
-    /// link-local one if there is another of either version.
+    /// The interface's addresses that the stack shares, at most one per IP version. Empty: the
+    /// first one of each version, no link-local one if there is another of either version.
     pub addresses: Vec<IpAddr>,
-    /// TCP ports for the stack's listeners and connections, up to 32 ranges. No program of this host may have one of them.
+    /// TCP ports for the stack's listeners and connections, up to 32 ranges. No program of this
+    /// host may have one of them.
     pub ports: Vec<RangeInclusive<u16>>,
-    /// How many ports beside these the device finds for connections of the stack's own, one behind the other from a random place
-    /// above 61,000: 0 to 4,536. Each takes a descriptor for each address.
+    /// How many ports beside these the device finds for connections of the stack's own, one behind
+    /// the other from a random place above 61,000: 0 to 4,536. Each takes a descriptor for each
+    /// address.
     pub free_ports: u16,
     /// What keeps the kernel from resetting the stack's connections.
     pub firewall: Firewall,
-    /// Super-packets from the stack, which the device cuts before it sends them, and those that the kernel or the card merged, whole.
-    /// Without it the stack sends single packets; it still receives merged ones.
+    /// Super-packets from the stack, which the device cuts before it sends them, and those that the
+    /// kernel or the card merged, whole. Without it the stack sends single packets; it still
+    /// receives merged ones.
     pub offload: bool,
-    /// Largest IP packet in bytes, 68 to the interface's MTU (a larger value counts as that); `None`: the interface's MTU.
+    /// Largest IP packet in bytes, 68 to the interface's MTU (a larger value counts as that);
+    /// `None`: the interface's MTU.
     pub mtu: Option<u32>,
-    /// Maximum number of frames per receive system call, 1 to 64. Each takes up to 64 KiB of memory.
+    /// Maximum number of frames per receive system call, 1 to 64. Each takes up to 64 KiB of
+    /// memory.
     pub receive_batch: usize,
-    /// Bytes of memory for received frames that have not been read yet, including the kernel's bookkeeping.
+    /// Bytes of memory for received frames that have not been read yet, including the kernel's
+    /// bookkeeping.
     pub receive_buffer: usize,
-    /// Bytes of memory for packets of one IP version that were sent but have not left, including the kernel's bookkeeping. Packets
-    /// that do not fit wait in the stack.
+    /// Bytes of memory for packets of one IP version that were sent but have not left, including
+    /// the kernel's bookkeeping. Packets that do not fit wait in the stack.
     pub send_buffer: usize,
 }
 
-/// What keeps the kernel, which has no connection for the segments that it sees, from answering them with resets.
+/// What keeps the kernel, which has no connection for the segments that it sees, from answering
+/// them with resets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Firewall {
-    /// A table of nftables that the device makes and that goes with it. Needs `CAP_NET_ADMIN` and Linux 5.12.
+    /// A table of nftables that the device makes and that goes with it. Needs `CAP_NET_ADMIN` and
+    /// Linux 5.12.
     #[default]
     Own,
     /// A rule that somebody has installed. The error of a device that cannot make its own

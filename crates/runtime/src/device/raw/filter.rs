@@ -1,12 +1,14 @@
 //! The classic BPF program that selects frames for the device on an interface that is the kernel's.
 //!
-//! Of what the kernel itself would take (frames for this host, without the tag of a VLAN) the program accepts:
+//! Of what the kernel itself would take (frames for this host, without the tag of a VLAN) the
+//! program accepts:
 //!
-//! - TCP to the own address and one of the own ports. Of a packet in fragments only the first one has the ports; the others are
-//!   accepted, and those of other connections are never completed;
+//! - TCP to the own address and one of the own ports. Of a packet in fragments only the first one
+//!   has the ports; the others are accepted, and those of other connections are never completed;
 //! - ICMP and ICMPv6 errors that quote a TCP segment from the own address and one of the own ports;
-//! - IPv6 with extension headers other than a fragment's: a program without loops cannot find the ports behind them. The stack drops
-//!   what is not its own, and the device lets no answer from another port leave.
+//! - IPv6 with extension headers other than a fragment's: a program without loops cannot find the
+//!   ports behind them. The stack drops what is not its own, and the device lets no answer from
+//!   another port leave.
 
 use crate::device::interface::bpf::{
     DROP, KEEP, ancillary, jump, load, one_of, own_vlan, statement, v6_address, when,
@@ -29,7 +31,8 @@ const IPV6_NEXT_HEADER: u32 = IP + 6;
 const IPV6_DESTINATION: u32 = IP + 24;
 /// What is behind an IPv6 header.
 const IPV6_PAYLOAD: u32 = IP + 40;
-/// The packet that an ICMP error quotes begins so far behind the error's own header: RFC 792, RFC 4443.
+/// The packet that an ICMP error quotes begins so far behind the error's own header: RFC 792, RFC
+/// 4443.
 const QUOTED: u32 = 8;
 
 /// `PACKET_HOST`: the frame is for this host.
@@ -79,7 +82,8 @@ fn ipv4(own: Ipv4Addr, ports: &[RangeInclusive<u16>], with_tcp: bool) -> Vec<Ins
         one_of(&[TCP]),
         vec![load_behind(BPF_W, IP + QUOTED + 12)],
         one_of(&[own.to_bits()]),
-        // Both headers' lengths: from the outer IP header to the quoted TCP header there are also the 8 bytes of ICMP.
+        // Both headers' lengths: from the outer IP header to the quoted TCP header there are also
+        // the 8 bytes of ICMP.
         vec![
             load_behind(BPF_B, IP + QUOTED),
             statement(BPF_ALU | BPF_AND | BPF_K, 0x0f),

@@ -1,8 +1,10 @@
-//! Keeps the kernel's TCP from seeing what the device takes. It has no connections for these segments, and would reset them.
+//! Keeps the kernel's TCP from seeing what the device takes. It has no connections for these
+//! segments, and would reset them.
 //!
-//! A table of nftables drops them at the input hook, which the kernel reaches after its packet sockets have got their copy, and
-//! after it has put fragments together. The table belongs to the netlink socket that made it (`NFT_TABLE_F_OWNER`, Linux 5.12):
-//! nobody else can change it, and it vanishes with the socket, however the process ends. The drop comes before other tables' chains
+//! A table of nftables drops them at the input hook, which the kernel reaches after its packet
+//! sockets have got their copy, and after it has put fragments together. The table belongs to the
+//! netlink socket that made it (`NFT_TABLE_F_OWNER`, Linux 5.12): nobody else can change it, and it
+//! vanishes with the socket, however the process ends. The drop comes before other tables' chains
 //! at the same hook, because one of them may answer with a reset as well.
 //!
 //! The messages are those of `include/uapi/linux/netfilter/nf_tables.h`, all of one transaction.
@@ -79,7 +81,8 @@ impl Table {
     /// Makes a table of this name, which no other may have.
     ///
     /// # Errors
-    /// [`Error::NoFirewall`] without `CAP_NET_ADMIN`, or if the kernel is too old or has no nftables.
+    /// [`Error::NoFirewall`] without `CAP_NET_ADMIN`, or if the kernel is too old or has no
+    /// nftables.
     pub(super) fn new(name: &str, rules: Rules<'_>) -> Result<Self> {
         let made = connect().and_then(|owner| {
             let kernel = SocketAddrNetlink::new(0, 0);
@@ -123,7 +126,8 @@ fn answer(owner: &OwnedFd) -> std::result::Result<(), Errno> {
     }
 }
 
-/// Table, chain and rules between the marks of a transaction, of which only the last message asks for an acknowledgement.
+/// Table, chain and rules between the marks of a transaction, of which only the last message asks
+/// for an acknowledgement.
 fn transaction(name: &str, rules: Rules<'_>) -> Vec<u8> {
     let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
     let mut parts = vec![mark(NFNL_MSG_BATCH_BEGIN)];

@@ -1,7 +1,7 @@
 //! A host's own address, shared with its kernel: for machines that have only one, and no TUN.
 //!
-//! The stack has some of the host's TCP ports, for its listeners and its connections. What belongs to these ports is the stack's; all
-//! other traffic of the host goes on as before.
+//! The stack has some of the host's TCP ports, for its listeners and its connections. What belongs
+//! to these ports is the stack's; all other traffic of the host goes on as before.
 //!
 //! ```text
 //!   interface ── packet socket ──> stack        TCP for the own ports, and the ICMP errors that quote it
@@ -9,17 +9,20 @@
 //!       └─────── raw socket <───── stack        with the stack's IP headers; routes and neighbours are the kernel's
 //! ```
 //!
-//! - **The kernel's own ICMP errors** (no such neighbour, a packet that a rule has rejected) come over loopback, where a second packet
-//!   socket reads them.
-//! - **Ports** are reserved: no program of the host can bind one of them, and the kernel gives none to a connection.
-//! - **The firewall's table** belongs to the process, so it vanishes with it, also after a crash ([`Firewall`]).
-//! - **Packets** that were merged (GRO) are received whole, and checksums that were never computed (on a veth) are known as such. A
-//!   raw socket sends single packets, so super-packets are cut here.
-//! - **No segment leaves from another port** or address than the own ones: whatever the stack believes, it cannot reset a connection
-//!   of the host's.
+//! - **The kernel's own ICMP errors** (no such neighbour, a packet that a rule has rejected) come
+//!   over loopback, where a second packet socket reads them.
+//! - **Ports** are reserved: no program of the host can bind one of them, and the kernel gives none
+//!   to a connection.
+//! - **The firewall's table** belongs to the process, so it vanishes with it, also after a crash
+//!   ([`Firewall`]).
+//! - **Packets** that were merged (GRO) are received whole, and checksums that were never computed
+//!   (on a veth) are known as such. A raw socket sends single packets, so super-packets are cut
+//!   here.
+//! - **No segment leaves from another port** or address than the own ones: whatever the stack
+//!   believes, it cannot reset a connection of the host's.
 //!
-//! The host's firewall does not see what the stack receives: a packet socket comes before it. What the stack sends passes its rules
-//! for output.
+//! The host's firewall does not see what the stack receives: a packet socket comes before it. What
+//! the stack sends passes its rules for output.
 
 mod config;
 mod filter;
@@ -61,7 +64,8 @@ const ERRORS: usize = 64 << 10;
 /// Some TCP ports of the host's addresses on one interface.
 #[derive(Debug)]
 pub struct Raw {
-    /// What comes in through the interface, and the kernel's own ICMP errors, which come over loopback.
+    /// What comes in through the interface, and the kernel's own ICMP errors, which come over
+    /// loopback.
     inlets: [Frames; 2],
     /// One for each own address.
     senders: Vec<Sender>,
@@ -78,8 +82,9 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Opens the interface in the calling thread's network namespace: reserves the ports, makes the firewall's table, and receives
-    /// from then on. Changes neither the interface nor its addresses.
+    /// Opens the interface in the calling thread's network namespace: reserves the ports, makes the
+    /// firewall's table, and receives from then on. Changes neither the interface nor its
+    /// addresses.
     ///
     /// ```no_run
     /// use ackline_runtime::Stack;
@@ -94,8 +99,9 @@ impl Raw {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoSuchInterface`], [`Error::NotEthernet`], [`Error::InterfaceDown`], [`Error::NoAddress`]; [`Error::PortInUse`],
-    /// [`Error::NoFreePorts`]; [`Error::NotRaw`] without `CAP_NET_RAW`; [`Error::NoFirewall`] if the device is to make a table and cannot;
+    /// [`Error::NoSuchInterface`], [`Error::NotEthernet`], [`Error::InterfaceDown`],
+    /// [`Error::NoAddress`]; [`Error::PortInUse`], [`Error::NoFreePorts`]; [`Error::NotRaw`]
+    /// without `CAP_NET_RAW`; [`Error::NoFirewall`] if the device is to make a table and cannot;
     /// [`Error::BadConfig`] if a setting is invalid.
     pub fn open(config: &RawConfig) -> Result<Self> {
         config.check()?;
@@ -164,8 +170,8 @@ impl Raw {
         &self.addresses
     }
 
-    /// All ports that are the stack's: those of the configuration, then the free ones that were found. A listener gets nothing at
-    /// another port.
+    /// All ports that are the stack's: those of the configuration, then the free ones that were
+    /// found. A listener gets nothing at another port.
     #[must_use]
     pub fn ports(&self) -> &[RangeInclusive<u16>] {
         self.reserved.ranges()
@@ -363,7 +369,8 @@ fn own_addresses(config: &RawConfig, interface: &Interface, netlink: &mut Netlin
     }
     let is_link_local =
         |address: &IpAddr| matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
-    // From a link-local address nothing beyond the link is reached, so it is none to choose if there is another.
+    // From a link-local address nothing beyond the link is reached, so it is none to choose if
+    // there is another.
     let only_link_local = known.iter().all(is_link_local);
     let of = |version: fn(&IpAddr) -> bool| {
         known.iter().find(|own| version(own) && (only_link_local || !is_link_local(own))).copied()

@@ -1,6 +1,8 @@
-//! TCP ports that are reserved in the kernel, so that no program of this host gets one of them meanwhile.
+//! TCP ports that are reserved in the kernel, so that no program of this host gets one of them
+//! meanwhile.
 //!
-//! A socket that is bound and does nothing else keeps its port: nobody can bind it, and the kernel gives it to no connection.
+//! A socket that is bound and does nothing else keeps its port: nobody can bind it, and the kernel
+//! gives it to no connection.
 
 use super::config::FIRST_FREE;
 use crate::error::{Error, Result};
@@ -20,7 +22,8 @@ pub(super) struct Reserved {
 }
 
 impl Reserved {
-    /// Reserves the ports of `ranges`, and `free` others from `seed` on, for `addresses` on the interface with index `interface`.
+    /// Reserves the ports of `ranges`, and `free` others from `seed` on, for `addresses` on the
+    /// interface with index `interface`.
     ///
     /// # Errors
     /// [`Error::PortInUse`] with the first that is taken; [`Error::NoFreePorts`].

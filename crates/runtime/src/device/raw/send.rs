@@ -1,8 +1,10 @@
-//! Sending: a raw socket for each IP version, with the stack's own IP headers (`IPPROTO_RAW`: raw(7), ipv6(7)).
+//! Sending: a raw socket for each IP version, with the stack's own IP headers (`IPPROTO_RAW`:
+//! raw(7), ipv6(7)).
 //!
-//! The kernel routes the packets and finds their neighbours. A raw socket takes single packets that are complete, so super-packets are
-//! cut here, and leave by one system call for up to [`BATCH`] packets. If there is no room for all of them, the rest leaves before
-//! anything else, because a device takes a super-packet as a whole.
+//! The kernel routes the packets and finds their neighbours. A raw socket takes single packets that
+//! are complete, so super-packets are cut here, and leave by one system call for up to [`BATCH`]
+//! packets. If there is no room for all of them, the rest leaves before anything else, because a
+//! device takes a super-packet as a whole.
 
 use super::ports::on_interface;
 use crate::device::interface::bpf::DROP;
@@ -90,10 +92,12 @@ impl Sender {
         self.own
     }
 
-    /// Sends a packet, all of it or nothing; what there is no room for of a super-packet leaves later.
+    /// Sends a packet, all of it or nothing; what there is no room for of a super-packet leaves
+    /// later.
     ///
     /// # Errors
-    /// `WouldBlock` if there is no room; `InvalidInput` if it is no packet of TCP; what the kernel says otherwise.
+    /// `WouldBlock` if there is no room; `InvalidInput` if it is no packet of TCP; what the kernel
+    /// says otherwise.
     pub(super) fn send(&mut self, to: IpAddr, packet: Packet<'_>) -> io::Result<()> {
         self.flush()?;
         self.cut.fill(packet).map_err(|error| unsendable(text(error)))?;
@@ -111,7 +115,8 @@ impl Sender {
     /// Sends the rest of an earlier packet. If the kernel refuses it, it is lost on the way.
     ///
     /// # Errors
-    /// `WouldBlock` if there is no room for all of it; another error if nothing of the packet had left.
+    /// `WouldBlock` if there is no room for all of it; another error if nothing of the packet had
+    /// left.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if self.cut.ends.is_empty() {
             return Ok(());
@@ -147,7 +152,8 @@ impl Sender {
         if self.full { self.room.poll(&self.fd, cx) } else { Poll::Ready(Ok(())) }
     }
 
-    /// Ready when nothing of an earlier packet is left, or it cannot be waited for: then the next send tries again.
+    /// Ready when nothing of an earlier packet is left, or it cannot be waited for: then the next
+    /// send tries again.
     pub(super) fn poll_flushed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.flush().is_err() {
             if ready!(self.room.poll(&self.fd, cx)).is_err() {
@@ -177,7 +183,8 @@ impl Cut {
         Ok(())
     }
 
-    /// Sends as many of those that have not left as one call takes; how many that were, at least one.
+    /// Sends as many of those that have not left as one call takes; how many that were, at least
+    /// one.
     fn send(&self, fd: &OwnedFd) -> std::result::Result<usize, Errno> {
         let mut start = self.left.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);
         let ends = self.ends.get(self.left..).unwrap_or(&[]);
@@ -215,7 +222,8 @@ fn open(own: IpAddr, interface: &Interface, send_buffer: usize) -> std::result::
     bind_to_interface(&fd, &interface.name)?;
     // Routes of this address, if there are rules that choose them by it.
     bind(&fd, &on_interface(own, interface.index, 0))?;
-    // The stack finds the MTU of the path, and what the kernel has heard of it may have changed: ip(7).
+    // The stack finds the MTU of the path, and what the kernel has heard of it may have changed:
+    // ip(7).
     match own {
         IpAddr::V4(_) => sockopt::set_ip_mtu_discover(&fd, Ipv4PathMtuDiscovery::PROBE)?,
         IpAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&fd, Ipv6PathMtuDiscovery::PROBE)?,

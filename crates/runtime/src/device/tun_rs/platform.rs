@@ -1,4 +1,5 @@
-//! Waiting for a device of `tun-rs`. On Unix it has a descriptor that becomes ready. On Windows it has a ring, on which a thread waits.
+//! Waiting for a device of `tun-rs`. On Unix it has a descriptor that becomes ready. On Windows it
+//! has a ring, on which a thread waits.
 
 #[cfg(unix)]
 pub(super) use unix::Io;
@@ -69,7 +70,8 @@ mod windows {
     /// A wait for a packet ends with the packet, which the next receive then takes.
     enum Ahead {
         Nothing,
-        /// A thread waits, and will have the next packet: one that is taken meanwhile would overtake it.
+        /// A thread waits, and will have the next packet: one that is taken meanwhile would
+        /// overtake it.
         Awaited,
         Packet(usize),
     }
@@ -98,7 +100,8 @@ mod windows {
             self.device.try_send(packet).map(|_| ())
         }
 
-        /// The packet, if one comes, is in `buffer`, which the next [`try_recv`](Self::try_recv) must be given.
+        /// The packet, if one comes, is in `buffer`, which the next [`try_recv`](Self::try_recv)
+        /// must be given.
         pub(in super::super) fn poll_readable(
             &mut self,
             cx: &mut Context<'_>,

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use tokio::sync::Notify;
 
-/// Established connections that no `accept` has taken, and who waits for them. Its lock is taken within those of the shards, and no other
-/// within it.
+/// Established connections that no `accept` has taken, and who waits for them. Its lock is taken
+/// within those of the shards, and no other within it.
 #[derive(Debug, Default)]
 pub(crate) struct AcceptQueue {
     waiting: Mutex<Waiting>,

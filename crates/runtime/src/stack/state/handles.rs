@@ -33,8 +33,9 @@ impl StackState {
         match self.slots.get_mut(id.index()) {
             Some(old) => *old = slot,
             None => {
-                // Indices are dense: at most one beyond the connections that exist. A gap (a connection that
-                // is not established yet) is filled with slots that match no connection's identity.
+                // Indices are dense: at most one beyond the connections that exist. A gap (a
+                // connection that is not established yet) is filled with slots that match no
+                // connection's identity.
                 while self.slots.len() < id.index() {
                     self.slots.push(Slot::new(id));
                 }
@@ -61,8 +62,8 @@ impl StackState {
         self.endpoint.conn(id).ok_or_else(io_error::gone)
     }
 
-    /// The connection, even if the device is gone: received data can still be read, and whether all was
-    /// delivered still holds.
+    /// The connection, even if the device is gone: received data can still be read, and whether all
+    /// was delivered still holds.
     pub(crate) fn remains(&mut self, id: ConnId) -> io::Result<Conn<'_>> {
         self.endpoint.conn(id).ok_or_else(io_error::gone)
     }
@@ -81,7 +82,8 @@ impl StackState {
         Ok(())
     }
 
-    /// Connects, and writes as much of `data` as the send buffer takes before the SYN leaves. Returns how much that was.
+    /// Connects, and writes as much of `data` as the send buffer takes before the SYN leaves.
+    /// Returns how much that was.
     pub(crate) fn connect(
         &mut self,
         now: Instant,
@@ -92,7 +94,8 @@ impl StackState {
         self.check_open()?;
         let id = self.endpoint.connect(now, to, config).map_err(io_error::connect)?;
         self.adopt(id);
-        // It is new, so that a write cannot fail; what is not taken is written when it is connected.
+        // It is new, so that a write cannot fail; what is not taken is written when it is
+        // connected.
         let written = self.endpoint.conn(id).and_then(|mut conn| conn.write(now, data).ok());
         Ok((id, written.unwrap_or(0)))
     }
@@ -186,7 +189,8 @@ impl StackState {
         self.endpoint.release(now, id);
     }
 
-    /// Stops listening and refuses new connections; after `within`, aborts the remaining connections.
+    /// Stops listening and refuses new connections; after `within`, aborts the remaining
+    /// connections.
     pub(crate) fn begin_shutdown(&mut self, now: Instant, within: Duration, wakes: &mut Wakes) {
         self.closing = true;
         let listeners: Vec<_> = self.listeners.keys().copied().collect();
@@ -201,8 +205,8 @@ impl StackState {
         self.alarms.push(Reverse((now + within, Alarm::Shutdown)));
     }
 
-    /// True if no connection is left that could lose data; otherwise `waker` is woken when that may have
-    /// changed.
+    /// True if no connection is left that could lose data; otherwise `waker` is woken when that may
+    /// have changed.
     pub(crate) fn poll_drained(&mut self, waker: &Waker) -> bool {
         if self.failure.is_some() || self.is_drained() {
             return true;
@@ -213,9 +217,10 @@ impl StackState {
         false
     }
 
-    /// True if no connection is open and their last packets (resets, behind a shaper) have left, or the time
-    /// for that is over. Connections in TIME-WAIT (RFC 9293, section 3.3.2) have nothing left to send. Only
-    /// called when no connection can be opened any more, so each slot is checked once.
+    /// True if no connection is open and their last packets (resets, behind a shaper) have left, or
+    /// the time for that is over. Connections in TIME-WAIT (RFC 9293, section 3.3.2) have nothing
+    /// left to send. Only called when no connection can be opened any more, so each slot is checked
+    /// once.
     pub(crate) fn is_drained(&mut self) -> bool {
         while let Some(slot) = self.slots.get(self.witness) {
             if self.endpoint.state(slot.id).is_some_and(is_open) {

@@ -1,4 +1,5 @@
-//! The state behind a [shard](super::shard)'s lock, and how it runs: packets out, deadlines, events.
+//! The state behind a [shard](super::shard)'s lock, and how it runs: packets out, deadlines,
+//! events.
 
 pub(crate) mod accepting;
 mod datagrams;
@@ -39,13 +40,13 @@ use tokio::sync::Notify;
 /// Maximum packets that one turn sends before it releases the lock.
 const TX_BATCH: usize = 64;
 
-/// While the device is full, a due departure waits for the device and hides the deadlines behind it: they are
-/// served this often.
+/// While the device is full, a due departure waits for the device and hides the deadlines behind
+/// it: they are served this often.
 const BLOCKED_RECHECK: Duration = Duration::from_millis(10);
 
-/// While the interface is down, packets wait for it this long, as for room in a device, so that a short
-/// interruption costs only its own duration. After that they are lost, so that TCP's own timers (SYN retries,
-/// R2) end connections that cannot continue.
+/// While the interface is down, packets wait for it this long, as for room in a device, so that a
+/// short interruption costs only its own duration. After that they are lost, so that TCP's own
+/// timers (SYN retries, R2) end connections that cannot continue.
 const HOLD_WHILE_DOWN: Duration = Duration::from_secs(1);
 
 /// Everything behind the lock.
@@ -112,8 +113,8 @@ pub(crate) struct StackState {
 /// The device, and whether it refused the last packet.
 pub(crate) struct Port {
     pub(crate) device: Box<dyn Device>,
-    /// Set while a packet was refused and the driver waits until the device is writable; until then deadlines
-    /// are served at this instant.
+    /// Set while a packet was refused and the driver waits until the device is writable; until then
+    /// deadlines are served at this instant.
     pub(crate) full: Option<Instant>,
     /// The interface is down: packets wait until this instant, and are lost after it.
     hold_until: Option<Instant>,
@@ -214,8 +215,8 @@ struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     Driver,
-    /// A task that called. It may go on writing: what does not fill a packet waits for the driver's next turn,
-    /// except the first such data after the last one.
+    /// A task that called. It may go on writing: what does not fill a packet waits for the driver's
+    /// next turn, except the first such data after the last one.
     Application,
 }
 
@@ -305,8 +306,8 @@ impl StackState {
         more
     }
 
-    /// Sends what may be sent; after a wait for departures, holds the first packet until its departure time.
-    /// True if more could be sent at once.
+    /// Sends what may be sent; after a wait for departures, holds the first packet until its
+    /// departure time. True if more could be sent at once.
     pub(super) fn transmit(&mut self, now: Instant, by: By, mut waited: Option<DepartureWait>) -> bool {
         let budget = TxBudget::packets(TX_BATCH);
         let budget = if self.keeps_acks { budget.keeping_acks() } else { budget };
@@ -335,8 +336,9 @@ impl StackState {
                 }
                 // It fitted until now.
                 Err(_) if port.has_smaller_mtu() => return Err(Full),
-                // The kernel refused this packet and would refuse it again (interface down for long, no
-                // buffers): it counts as lost in the network, and congestion control should see that.
+                // The kernel refused this packet and would refuse it again (interface down for
+                // long, no buffers): it counts as lost in the network, and congestion control
+                // should see that.
                 Err(_) => meters.device_drops += 1,
             }
             Ok(())
@@ -384,8 +386,9 @@ impl StackState {
         matches!(self.wait, Some(Wait::Yield | Wait::Hold(..)))
     }
 
-    /// Serves due departures before anything else, but no other deadlines: a retransmission timer, for
-    /// example, can wait until packets are received that may stop it. True if something may leave.
+    /// Serves due departures before anything else, but no other deadlines: a retransmission timer,
+    /// for example, can wait until packets are received that may stop it. True if something may
+    /// leave.
     pub(super) fn serve_departures(&mut self, now: Instant) -> bool {
         let mut due = false;
         while !self.device.is_full()
@@ -505,7 +508,8 @@ impl StackState {
         if let Some(links) = &mut self.links {
             links.stop();
             self.endpoint.leave();
-            // The queue is closed, so that the kernel puts nothing into it any more: the others take that.
+            // The queue is closed, so that the kernel puts nothing into it any more: the others
+            // take that.
             self.device.device = Box::new(Gone::of(&*self.device.device));
         }
     }

@@ -17,7 +17,8 @@ pub(crate) struct PortMtu {
 }
 
 impl PortMtu {
-    /// The endpoint is configured with `configured` bytes for a device of `device` bytes: fewer are a limit.
+    /// The endpoint is configured with `configured` bytes for a device of `device` bytes: fewer are
+    /// a limit.
     pub(super) const fn new(configured: u32, device: u32) -> Self {
         Self { device, most: if configured < device { configured } else { LONGEST } }
     }
@@ -31,7 +32,8 @@ impl Port {
 }
 
 impl StackState {
-    /// Tells the endpoint if the device's MTU has changed. What the device refused for its size fits then.
+    /// Tells the endpoint if the device's MTU has changed. What the device refused for its size
+    /// fits then.
     pub(in crate::stack) fn follow_mtu(&mut self, now: Instant) {
         let port = &mut self.device;
         let mtu = port.device.caps().mtu;

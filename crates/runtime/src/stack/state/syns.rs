@@ -73,7 +73,8 @@ impl StackState {
         self.syns.0.remove(&id);
     }
 
-    /// The program refuses a SYN, or does not want it any more: if it has become a connection, that is reset.
+    /// The program refuses a SYN, or does not want it any more: if it has become a connection, that
+    /// is reset.
     pub(crate) fn refuse_syn(&mut self, now: Instant, id: SynId, how: Refusal) {
         let Some(waiting) = self.syns.0.remove(&id) else { return };
         match waiting.outcome {

@@ -1,9 +1,9 @@
 //! Settings in text: every field of [`ConnConfig`] and [`EndpointConfig`] as `key=value`.
 //!
-//! [`CONN`] and [`HOST`] are the tables. Scenario files, command lines, [`Stack`](https://docs.rs/ackline)'s
-//! builder and the options page are all built from them, so a key means the same everywhere. A connection's
-//! policies and the egress scheduler are not included: their names are looked up in a registry, which the
-//! core does not have.
+//! [`CONN`] and [`HOST`] are the tables. Scenario files, command lines,
+//! [`Stack`](https://docs.rs/ackline)'s builder and the options page are all built from them, so a
+//! key means the same everywhere. A connection's policies and the egress scheduler are not
+//! included: their names are looked up in a registry, which the core does not have.
 //!
 //! ```
 //! use ackline_tcp_core::ConnConfig;
@@ -44,7 +44,8 @@ pub struct ConfigKey<C> {
     pub aliases: &'static [&'static str],
     /// What the setting does, in one line.
     pub summary: &'static str,
-    /// Its source: RFC and section, or the socket option or sysctl that Linux users know. May be empty.
+    /// Its source: RFC and section, or the socket option or sysctl that Linux users know. May be
+    /// empty.
     pub source: &'static str,
     value: Value<C>,
 }

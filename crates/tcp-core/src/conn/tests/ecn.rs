@@ -1,5 +1,5 @@
-//! ECN on a connection: what the SYNs negotiate (RFC 3168, section 6.1.1), which packets are ECN-capable, and the echo
-//! on the wire.
+//! ECN on a connection: what the SYNs negotiate (RFC 3168, section 6.1.1), which packets are
+//! ECN-capable, and the echo on the wire.
 
 use super::*;
 use crate::config::Ecn as Mode;
@@ -96,7 +96,8 @@ fn a_syn_without_answer_is_sent_again_without_ecn() {
     bench.now += Duration::from_secs(1);
     bench.conn.on_timeout(ctx!(bench));
     assert_eq!(bench.drain()[0].flags, SYN);
-    // The answer to the first SYN was late: marks are echoed, but RFC 3168, section 6.1.1, forbids to set ECT.
+    // The answer to the first SYN was late: marks are echoed, but RFC 3168, section 6.1.1, forbids
+    // to set ECT.
     bench.arrive(&segment(SYN | ACK | ECE, IRS, ISS + 1, &[]));
     assert_eq!(in_use(&bench), Mode::Classic);
     assert_eq!(codepoint(&mut bench), Ecn::NotEct);

@@ -1,8 +1,8 @@
-//! Endings: in each state, whatever ends a connection and whatever is left, what is the application told, and what the
-//! peer?
+//! Endings: in each state, whatever ends a connection and whatever is left, what is the application
+//! told, and what the peer?
 //!
-//! The rule: an end is told as an error unless everything written was acknowledged, the FIN behind it included, and everything
-//! the peer sent, up to its FIN, can be read.
+//! The rule: an end is told as an error unless everything written was acknowledged, the FIN behind
+//! it included, and everything the peer sent, up to its FIN, can be read.
 
 use super::*;
 use crate::conn::checks::Verdict;
@@ -112,8 +112,9 @@ fn told(state: State, left: Leftover, error: Option<ConnError>, reset: bool) -> 
     format!("{error}; {flushed}; reads {unread}{last}{reset}")
 }
 
-/// Ends a connection in each state with each rest, which must say what `expected` says. `end` says whether an RST left,
-/// or `None` if the connection is not over; `ended` is the number of cells in which it is.
+/// Ends a connection in each state with each rest, which must say what `expected` says. `end` says
+/// whether an RST left, or `None` if the connection is not over; `ended` is the number of cells in
+/// which it is.
 fn check(
     ended: usize,
     end: impl Fn(&mut Bench) -> Option<bool>,
@@ -144,7 +145,8 @@ fn by_the_peers_reset() {
             // RFC 1337: TIME-WAIT goes on.
             (bench.conn.state() == State::Closed).then(|| bench.resets())
         },
-        // Also in CLOSING and LAST-ACK, with nothing but our FIN unacknowledged (Linux, `tcp_reset`; FreeBSD, `tcp_input`).
+        // Also in CLOSING and LAST-ACK, with nothing but our FIN unacknowledged (Linux,
+        // `tcp_reset`; FreeBSD, `tcp_input`).
         |state, left| told(state, left, Some(ConnError::Reset), false),
     );
 }
@@ -164,7 +166,8 @@ fn by_an_abort() {
     );
 }
 
-/// Unread data resets at once, and is freed; the rest closes in the background until its time is up.
+/// Unread data resets at once, and is freed; the rest closes in the background until its time is
+/// up.
 #[test]
 fn by_letting_go() {
     check(
@@ -232,8 +235,8 @@ fn by_both_fins() {
     );
 }
 
-/// What the peer sent before it saw our FIN acknowledges less than the FIN, and may arrive after the ACK of it. Once more than
-/// all that was ever sent, an acknowledgment is still refused.
+/// What the peer sent before it saw our FIN acknowledges less than the FIN, and may arrive after
+/// the ACK of it. Once more than all that was ever sent, an acknowledgment is still refused.
 #[test]
 fn by_the_peers_fin_sent_before_it_saw_ours() {
     for written in [0, 100] {
@@ -255,7 +258,8 @@ fn by_the_peers_fin_sent_before_it_saw_ours() {
         assert_eq!(bench.conn.state(), State::TimeWait, "{written}");
         assert_eq!(bench.conn.peek().concat(), b"late");
         assert_eq!(bench.counters.tcp_ack_unacceptable, 0);
-        // All of the peer's stream again, from its first byte on, is reported as a duplicate (RFC 2883).
+        // All of the peer's stream again, from its first byte on, is reported as a duplicate (RFC
+        // 2883).
         bench.now += Duration::from_secs(1);
         bench.arrive(&segment(ACK, IRS + 1, all, b"late"));
         bench.drain();

@@ -1,4 +1,5 @@
-//! Segments of somebody who knows the addresses and ports of a connection, and guesses some of its numbers.
+//! Segments of somebody who knows the addresses and ports of a connection, and guesses some of its
+//! numbers.
 
 use super::*;
 use crate::DropReason;
@@ -24,8 +25,8 @@ fn stamped<'a>(seg: &TcpSegment<'a>, val: u32, ecr: u32) -> TcpSegment<'a> {
     TcpSegment { options, ..*seg }
 }
 
-/// RFC 5961 would be undone if a sequence number alone could set TS.Recent: PAWS would then reject the peer for up to
-/// 24 days.
+/// RFC 5961 would be undone if a sequence number alone could set TS.Recent: PAWS would then reject
+/// the peer for up to 24 days.
 #[test]
 fn a_timestamp_counts_only_with_an_ack_that_counts() {
     let far_ahead = 5_001 + (1 << 30);
@@ -51,9 +52,9 @@ fn a_timestamp_counts_only_with_an_ack_that_counts() {
     }
 }
 
-/// RFC 7323, section 4.3: TS.Recent follows the segment that fills a gap, whose ACK may be an old one, so that the peer
-/// measures its round trip. It was sent before the segment behind the gap that brought the newer ACK, so nobody can forge one
-/// with a clock ahead of that.
+/// RFC 7323, section 4.3: TS.Recent follows the segment that fills a gap, whose ACK may be an old
+/// one, so that the peer measures its round trip. It was sent before the segment behind the gap
+/// that brought the newer ACK, so nobody can forge one with a clock ahead of that.
 #[test]
 fn the_timestamp_of_a_segment_that_fills_a_gap_counts_up_to_that_of_the_newest_ack() {
     for (what, val, recent) in [
@@ -77,8 +78,8 @@ fn the_timestamp_of_a_segment_that_fills_a_gap_counts_up_to_that_of_the_newest_a
     }
 }
 
-/// What a peer, or a middlebox, sends without the timestamp that was agreed on: Linux takes it, RFC 7323, section 3.2, says
-/// SHOULD drop it.
+/// What a peer, or a middlebox, sends without the timestamp that was agreed on: Linux takes it, RFC
+/// 7323, section 3.2, says SHOULD drop it.
 #[test]
 fn a_segment_without_the_agreed_timestamp_is_taken_unless_the_settings_insist_on_it() {
     let syn = stamped(&segment(SYN, IRS, SeqNum(0), &[]), 5_000, 0);
@@ -367,7 +368,8 @@ fn untouched(bench: &Bench) -> String {
 }
 
 proptest! {
-    /// In every state, whatever the segment: only one that passed all checks writes to the connection.
+    /// In every state, whatever the segment: only one that passed all checks writes to the
+    /// connection.
     #[test]
     fn nothing_is_written_before_the_last_check(
         state in prop::sample::select(&SYNCHRONIZED[..]),
@@ -406,8 +408,8 @@ proptest! {
     }
 }
 
-/// Whoever knows the addresses and ports, and even a sequence number, cannot make the peer's keep-alive probes go
-/// unanswered, nor challenge ACKs.
+/// Whoever knows the addresses and ports, and even a sequence number, cannot make the peer's
+/// keep-alive probes go unanswered, nor challenge ACKs.
 #[test]
 fn forged_segments_use_up_no_limit_but_their_own() {
     let mut bench = Bench::in_state(State::Established);

@@ -163,7 +163,8 @@ fn the_peers_window_is_scaled_but_in_its_syn() {
     assert_eq!(bench.conn.info(bench.now).snd_wnd, 8_008);
 }
 
-/// RFC 5681, section 3.1, reduces the initial window if a SYN is lost, and a timestamp can show that it was not.
+/// RFC 5681, section 3.1, reduces the initial window if a SYN is lost, and a timestamp can show
+/// that it was not.
 #[test]
 fn a_syn_that_was_only_late_does_not_reduce_the_initial_window() {
     for (stamps, first, segments) in [(true, true, 10), (true, false, 1), (false, false, 1)] {
@@ -184,9 +185,10 @@ fn a_syn_that_was_only_late_does_not_reduce_the_initial_window() {
     }
 }
 
-/// A peer that still has an old connection of these addresses and ports answers the SYN with a challenge ACK (RFC 5961), or with
-/// a SYN-ACK of its own. Our RST ends that, and the SYN follows soon (Linux, `tcp_rcv_synsent_state_process`), not after a
-/// second. Whoever forges such answers gets one SYN for all of them.
+/// A peer that still has an old connection of these addresses and ports answers the SYN with a
+/// challenge ACK (RFC 5961), or with a SYN-ACK of its own. Our RST ends that, and the SYN follows
+/// soon (Linux, `tcp_rcv_synsent_state_process`), not after a second. Whoever forges such answers
+/// gets one SYN for all of them.
 #[test]
 fn an_answer_of_an_old_connection_makes_the_syn_follow_the_reset_soon_but_once() {
     for old in [segment(ACK, IRS, ISS - 5_000, &[]), segment(SYN | ACK, IRS, ISS + 7, &[])] {
@@ -219,8 +221,8 @@ fn an_answer_of_an_old_connection_makes_the_syn_follow_the_reset_soon_but_once()
     assert_eq!((info.state, info.snd_cwnd), (State::Established, 10 * u64::from(info.snd_mss)));
 }
 
-/// Hosts that get no answer to a SYN with options repeat it without them, and then do without them whichever SYN is answered
-/// (BSD, `tcp_rexmit_drop_options`).
+/// Hosts that get no answer to a SYN with options repeat it without them, and then do without them
+/// whichever SYN is answered (BSD, `tcp_rexmit_drop_options`).
 #[test]
 fn a_syn_repeated_without_options_withdraws_them() {
     let offer = TcpOptions {

@@ -31,7 +31,8 @@ fn buffers(send_buffer: u32, recv_buffer: u32) -> ConnConfig {
 }
 
 impl Bench {
-    /// `len` octets arrive from `offset` of the peer's stream on, and what they are answered with leaves.
+    /// `len` octets arrive from `offset` of the peer's stream on, and what they are answered with
+    /// leaves.
     fn data(&mut self, offset: u32, len: u32) -> Vec<SentSegment> {
         let data = vec![7; len as usize];
         self.arrive(&segment(ACK, IRS + 1 + offset, ISS + 1, &data));
@@ -125,7 +126,8 @@ fn a_writer_is_told_that_the_congestion_window_has_grown() {
     assert_eq!(u64::from(written), 2 * bench.conn.info(bench.now).snd_cwnd);
     let sent: u32 = bench.drain().iter().map(|packet| packet.len).sum();
     assert!(!bench.conn.take_notices().contains(Notices::WRITABLE));
-    // In slow start, each byte acknowledged is another one in the window: three more may be written.
+    // In slow start, each byte acknowledged is another one in the window: three more may be
+    // written.
     let mss = bench.conn.info(bench.now).snd_mss;
     let mut acked = 0;
     while !bench.conn.take_notices().contains(Notices::WRITABLE) {

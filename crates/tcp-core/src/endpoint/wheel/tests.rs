@@ -64,8 +64,8 @@ fn a_timer_set_while_others_expire_takes_its_turn() {
     assert_eq!(drain(&mut wheel, now), [2, 0, 1]);
 }
 
-/// Comparisons that one connection's timer costs in each of `rounds` round trips: its RTO moves, fires never,
-/// and is stopped and started as data runs out and comes back.
+/// Comparisons that one connection's timer costs in each of `rounds` round trips: its RTO moves,
+/// fires never, and is stopped and started as data runs out and comes back.
 fn work_of_one_among(idle: u32, rounds: u64) -> u64 {
     let mut wheel = TimingWheel::new();
     // Keep-alive timers, spread over two hours in an order that is not the order of time.

@@ -1,8 +1,8 @@
-//! Wraps any policy and sends an ACK at once when the CE mark of arriving data changes (RFC 8257, section
-//! 3.2).
+//! Wraps any policy and sends an ACK at once when the CE mark of arriving data changes (RFC 8257,
+//! section 3.2).
 //!
-//! The core decides which ACKs carry ECE; this only makes sure that none of them waits. The core wraps the
-//! policy of each connection that uses DCTCP feedback.
+//! The core decides which ACKs carry ECE; this only makes sure that none of them waits. The core
+//! wraps the policy of each connection that uses DCTCP feedback.
 
 use crate::policy::ack::{AckCause, AckPlan, AckPolicy, AckSent, DataArrival, RecvView, SoftObligations};
 use crate::policy::{Metrics, Params, SpecError};

@@ -1,6 +1,6 @@
-//! The conventional response to a retransmission timeout (RFC 6298 section 5, RFC 5681 section 3.1, RFC 6675
-//! section 5.1): everything not SACKed is lost, the window falls to one segment, and lost data is
-//! retransmitted in slow start.
+//! The conventional response to a retransmission timeout (RFC 6298 section 5, RFC 5681 section 3.1,
+//! RFC 6675 section 5.1): everything not SACKed is lost, the window falls to one segment, and lost
+//! data is retransmitted in slow start.
 
 use crate::policy::Metrics;
 use crate::policy::rto::{AckFacts, RtoPhase, RtoResponse, RtoStep, RtoView};

@@ -1,5 +1,5 @@
-//! Delayed acknowledgments (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2): at least one ACK for every second
-//! full-sized segment, and none later than a fixed delay.
+//! Delayed acknowledgments (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2): at least one ACK for
+//! every second full-sized segment, and none later than a fixed delay.
 
 use crate::policy::ack::{AckCause, AckPlan, AckPolicy, DataArrival, DataClass, RecvView, SoftObligations};
 use crate::policy::spec::ParamInfo;
@@ -13,8 +13,8 @@ const MAX_DELAY: Duration = Duration::from_nanos(499_999_999);
 
 /// The delayed ACK of RFC 5681, with configurable delay and number of segments.
 ///
-/// With more than two segments per ACK it waives the every-second-segment rule (a SHOULD), and the core
-/// counts the waived ACKs.
+/// With more than two segments per ACK it waives the every-second-segment rule (a SHOULD), and the
+/// core counts the waived ACKs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
     delay: Duration,
@@ -38,8 +38,8 @@ impl DelayedAck {
         },
     ];
 
-    /// An ACK for every `segments` full-sized segments (at least 1), and at most `delay` after the first
-    /// unacknowledged byte.
+    /// An ACK for every `segments` full-sized segments (at least 1), and at most `delay` after the
+    /// first unacknowledged byte.
     #[must_use]
     pub const fn new(delay: Duration, segments: u32) -> Self {
         Self { delay, segments: if segments == 0 { 1 } else { segments } }
@@ -88,8 +88,8 @@ impl AckPolicy for DelayedAck {
         true
     }
 
-    /// What decides is what waits at the end of a run. If the core's rule for every second segment is waived, it counts the segments for
-    /// which that was so.
+    /// What decides is what waits at the end of a run. If the core's rule for every second segment
+    /// is waived, it counts the segments for which that was so.
     fn takes_runs(&self) -> bool {
         self.segments <= STANDARD_SEGMENTS
     }

@@ -1,4 +1,5 @@
-//! NewReno's window (RFC 5681 section 3.1, RFC 6582 section 3.2, appropriate byte counting of RFC 3465).
+//! NewReno's window (RFC 5681 section 3.1, RFC 6582 section 3.2, appropriate byte counting of RFC
+//! 3465).
 //!
 //! ```text
 //!   cwnd < ssthresh:  cwnd += min(acked, 2 SMSS)          slow start
@@ -24,8 +25,8 @@ impl NewReno {
         WindowControl::new(init, Self::default())
     }
 
-    /// Lowers `w` to `window`, but not below two segments: for algorithms that only differ from NewReno in
-    /// how far they reduce.
+    /// Lowers `w` to `window`, but not below two segments: for algorithms that only differ from
+    /// NewReno in how far they reduce.
     pub fn reduce_to(&mut self, window: Window, w: &mut Windows) {
         w.reduce_to(window.as_f64());
         self.acked = 0;

@@ -85,14 +85,16 @@ pub enum Pacing {
 /// What a new decision does to a departure that is already pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revise {
-    /// The pending departure moves to the instant given by the new gap, counted from the last departure.
+    /// The pending departure moves to the instant given by the new gap, counted from the last
+    /// departure.
     Retroactive,
-    /// The pending departure stays; the new gap counts from the next one. A departure pending for more than
-    /// eight of the new gaps moves to the end of those.
+    /// The pending departure stays; the new gap counts from the next one. A departure pending for
+    /// more than eight of the new gaps moves to the end of those.
     NextDeparture,
-    /// As `NextDeparture`, and time lost by late departures is made up for: up to the gap of one packet, or
-    /// 20 ticks of the driver's timers if that is more. Each departure keeps at least a quarter of its gap,
-    /// so there are no bursts. Time in which nothing waited for the pacer is not made up for.
+    /// As `NextDeparture`, and time lost by late departures is made up for: up to the gap of one
+    /// packet, or 20 ticks of the driver's timers if that is more. Each departure keeps at least a
+    /// quarter of its gap, so there are no bursts. Time in which nothing waited for the pacer is
+    /// not made up for.
     Banked,
 }
 
@@ -108,9 +110,11 @@ pub enum Recovery {
 /// How ECN feedback is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnUse {
-    /// One [`CongestionEvent::Ecn`](super::CongestionEvent::Ecn) per window of data (RFC 3168, section 6.1.2).
+    /// One [`CongestionEvent::Ecn`](super::CongestionEvent::Ecn) per window of data (RFC 3168,
+    /// section 6.1.2).
     PerWindow,
-    /// The CE bytes of each [`AckSample`](super::AckSample). The algorithm reacts in `on_ack` (RFC 8257), and
-    /// must keep track of which windows it has already reduced: it is told of every loss.
+    /// The CE bytes of each [`AckSample`](super::AckSample). The algorithm reacts in `on_ack` (RFC
+    /// 8257), and must keep track of which windows it has already reduced: it is told of every
+    /// loss.
     PerAck,
 }

@@ -47,10 +47,11 @@ pub struct AckSample {
     pub newly_delivered: u32,
     /// Bytes newly declared lost on this ACK.
     pub newly_lost: u32,
-    /// Bytes that the peer reports as CE-marked: `newly_delivered` if `ece` is set, with DCTCP's and with
-    /// classic ECN.
+    /// Bytes that the peer reports as CE-marked: `newly_delivered` if `ece` is set, with DCTCP's
+    /// and with classic ECN.
     pub ce: u32,
-    /// ECE was set and ECN is in use. RFC 3168, section 6.1.2: such an ACK does not raise the window.
+    /// ECE was set and ECN is in use. RFC 3168, section 6.1.2: such an ACK does not raise the
+    /// window.
     pub ece: bool,
     /// The ACK advanced nothing (a duplicate in the sense of RFC 5681).
     pub duplicate: bool,
@@ -119,8 +120,9 @@ pub enum CongestionEvent {
         flight_size: u32,
         /// First timeout for this data; repeated ones must not lower `ssthresh` again.
         first: bool,
-        /// The window proposed by the response: the most that the flow restarts from. An algorithm keeps a smaller
-        /// window of its own, but may raise one below two segments to two if that much is proposed.
+        /// The window proposed by the response: the most that the flow restarts from. An algorithm
+        /// keeps a smaller window of its own, but may raise one below two segments to two if that
+        /// much is proposed.
         window: Window,
         /// The proposal for `ssthresh`.
         ssthresh: SsthreshRule,
@@ -132,16 +134,16 @@ pub enum CongestionEvent {
 pub enum SsthreshRule {
     /// Leave it alone.
     Keep,
-    /// This value, whether it is more or less than before (RFC 5681, equation 4, sets `ssthresh` from the flight
-    /// and does not compare it with the old one). It replaces the algorithm's own rule; an algorithm only keeps
-    /// it above the smallest window that it allows.
+    /// This value, whether it is more or less than before (RFC 5681, equation 4, sets `ssthresh`
+    /// from the flight and does not compare it with the old one). It replaces the algorithm's own
+    /// rule; an algorithm only keeps it above the smallest window that it allows.
     To(Window),
     /// The algorithm's own rule.
     ByCc,
 }
 
-/// Sending resumes with a window of at most `window`. After [`RestartCause::CleanTimeout`] an algorithm may raise a
-/// smaller window to two segments.
+/// Sending resumes with a window of at most `window`. After [`RestartCause::CleanTimeout`] an
+/// algorithm may raise a smaller window to two segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Restart {

@@ -43,7 +43,8 @@ pub struct FlowView {
     pub delivered: u64,
     /// Last departure of the oldest outstanding segment.
     pub oldest_departure: Option<Instant>,
-    /// Smoothed RTT of the newest covered segments, without the receiver's delay. `None` before a sample.
+    /// Smoothed RTT of the newest covered segments, without the receiver's delay. `None` before a
+    /// sample.
     pub srtt_pace: Option<Duration>,
     /// Smoothed RTT of RFC 6298, used for the RTO. `None` before a sample.
     pub srtt: Option<Duration>,
@@ -57,11 +58,13 @@ pub struct FlowView {
     pub phase: Phase,
     /// The application had nothing to send although the window had room.
     pub app_limited: bool,
-    /// The window was the limit: the acknowledged or outstanding data was sent when the window had no room
-    /// for another segment, or when the window (or, with [`Clock::Departure`](super::Clock::Departure), the
-    /// clock, or a pace derived from the window) held back data.
+    /// The window was the limit: the acknowledged or outstanding data was sent when the window had
+    /// no room for another segment, or when the window (or, with
+    /// [`Clock::Departure`](super::Clock::Departure), the clock, or a pace derived from the window)
+    /// held back data.
     pub cwnd_limited: bool,
-    /// The largest flight, in bytes, in the window of data that is outstanding or was just acknowledged.
+    /// The largest flight, in bytes, in the window of data that is outstanding or was just
+    /// acknowledged.
     pub flight_used: u32,
 }
 
@@ -94,9 +97,10 @@ impl FlowView {
 
     /// Whether an ACK may raise `window`: only if the flow uses it.
     ///
-    /// In congestion avoidance the window must have been the limit. In slow start, below `ssthresh`, the
-    /// window may grow while it is less than twice the largest flight: up to double what the path has carried
-    /// (Linux, `tcp_is_cwnd_limited`; RFC 7661 considers a window validated if at least half is used).
+    /// In congestion avoidance the window must have been the limit. In slow start, below
+    /// `ssthresh`, the window may grow while it is less than twice the largest flight: up to double
+    /// what the path has carried (Linux, `tcp_is_cwnd_limited`; RFC 7661 considers a window
+    /// validated if at least half is used).
     #[must_use]
     pub fn may_raise(&self, window: Window, ssthresh: Window) -> bool {
         let twice = Window::from_bytes(2 * u64::from(self.flight_used));
@@ -105,30 +109,30 @@ impl FlowView {
 }
 
 impl FlowView {
-    /// The longest round trip to pace by: a second, or eight times [`min_rtt`](Self::min_rtt) if that is
-    /// longer, up to a minute. [`srtt_pace`](Self::srtt_pace) respects it; an algorithm that smooths samples
-    /// itself should, too.
+    /// The longest round trip to pace by: a second, or eight times [`min_rtt`](Self::min_rtt) if
+    /// that is longer, up to a minute. [`srtt_pace`](Self::srtt_pace) respects it; an algorithm
+    /// that smooths samples itself should, too.
     #[must_use]
     pub fn longest_paced_rtt(&self) -> Duration {
         longest_paced_rtt(self.min_rtt)
     }
 }
 
-/// Round trips up to this are always used for pacing: the RTT that RFC 6298 (2.1) assumes for an unknown
-/// path.
+/// Round trips up to this are always used for pacing: the RTT that RFC 6298 (2.1) assumes for an
+/// unknown path.
 const ORDINARY_RTT: Duration = Duration::from_secs(1);
 /// Round trips up to this multiple of the recent minimum are used for pacing.
 const PACED_MULTIPLE: u64 = 8;
-/// No longer round trip is used for pacing: the smallest maximum RTO allowed by RFC 6298 (2.5). Otherwise a
-/// peer that holds back its first ACKs for days would stop the flow for as long.
+/// No longer round trip is used for pacing: the smallest maximum RTO allowed by RFC 6298 (2.5).
+/// Otherwise a peer that holds back its first ACKs for days would stop the flow for as long.
 const LONGEST_RTT: Duration = Duration::from_secs(60);
 
 /// The longest round trip used for pacing on a path whose recent minimum is `min_rtt`.
 ///
 /// A path that stalled for minutes gives samples of minutes, which say nothing about its round trip
-/// afterwards. Pacing by them sends one segment per minute, each of which gives one sample: the estimate
-/// recovers slower than the path by orders of magnitude. Pacing a window too fast costs little, because the
-/// window still bounds the flight.
+/// afterwards. Pacing by them sends one segment per minute, each of which gives one sample: the
+/// estimate recovers slower than the path by orders of magnitude. Pacing a window too fast costs
+/// little, because the window still bounds the flight.
 pub(crate) fn longest_paced_rtt(min_rtt: Option<Duration>) -> Duration {
     min_rtt.map_or(LONGEST_RTT, |min| min.saturating_mul(PACED_MULTIPLE).clamp(ORDINARY_RTT, LONGEST_RTT))
 }

@@ -1,8 +1,8 @@
 //! Congestion control: how much may be outstanding, and on what clock.
 //!
-//! The core detects loss, keeps `pipe` and the scoreboard, takes RTT and delivery-rate samples and runs
-//! recovery; the algorithm answers one question after every event: [`SendDecision`]. Windows are fixed-point
-//! numbers and may be far below one segment ([`Window`]).
+//! The core detects loss, keeps `pipe` and the scoreboard, takes RTT and delivery-rate samples and
+//! runs recovery; the algorithm answers one question after every event: [`SendDecision`]. Windows
+//! are fixed-point numbers and may be far below one segment ([`Window`]).
 //!
 //! ```text
 //!  incoming ACK ──► RTT ──► loss detection ──► checkpoint + on_congestion (once per episode)
@@ -28,14 +28,15 @@ use core::fmt::Debug;
 
 /// The congestion control algorithm of one connection.
 ///
-/// Call order: `on_smss_change` never before the first `decision`; for each incoming ACK first `checkpoint`
-/// and `on_congestion` (if the ACK reveals congestion), then `on_ack`; `on_sent` after each departure of a
-/// segment with data. `decision` is pure and read after every event.
+/// Call order: `on_smss_change` never before the first `decision`; for each incoming ACK first
+/// `checkpoint` and `on_congestion` (if the ACK reveals congestion), then `on_ack`; `on_sent` after
+/// each departure of a segment with data. `decision` is pure and read after every event.
 pub trait CongestionControl: Debug + Send {
     /// The name under which the algorithm is chosen (`cubic`).
     fn name(&self) -> &'static str;
 
-    /// What may be sent, and on which clock. Pure: without an event in between, it returns the same.
+    /// What may be sent, and on which clock. Pure: without an event in between, it returns the
+    /// same.
     fn decision(&self) -> SendDecision;
 
     /// A segment with data was sent.
@@ -48,8 +49,8 @@ pub trait CongestionControl: Debug + Send {
     /// Only raise the window if [`FlowView::may_raise`] allows it.
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction;
 
-    /// The network signalled congestion. Called for loss and ECN at most once per window of data; for
-    /// timeouts once per expiry.
+    /// The network signalled congestion. Called for loss and ECN at most once per window of data;
+    /// for timeouts once per expiry.
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent);
 
     /// Recovery has ended: everything outstanding at its start has been acknowledged.
@@ -65,8 +66,8 @@ pub trait CongestionControl: Debug + Send {
         let _ = (view, old);
     }
 
-    /// Save the state: a congestion episode begins, which [`Self::undo`] may later take back. Called once per
-    /// episode, before `on_congestion`.
+    /// Save the state: a congestion episode begins, which [`Self::undo`] may later take back.
+    /// Called once per episode, before `on_congestion`.
     fn checkpoint(&mut self, view: &FlowView);
 
     /// The last episode was spurious.
@@ -99,8 +100,8 @@ pub trait CongestionControl: Debug + Send {
 /// Makes a congestion control for a connection with the initial state `init`.
 pub type NewCongestionControl = dyn Fn(&CcInit) -> Box<dyn CongestionControl> + Send + Sync;
 
-/// What is known when a congestion control is created: at the end of the handshake, or in the middle of a
-/// connection when the algorithm is replaced.
+/// What is known when a congestion control is created: at the end of the handshake, or in the
+/// middle of a connection when the algorithm is replaced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CcInit {
@@ -118,13 +119,14 @@ pub struct CcInit {
     pub decrease_from: DecreaseFrom,
 }
 
-/// What a congestion control reduces after a loss, a mark or a timeout if the application or the peer's window, and not
-/// the congestion window, limits the flow.
+/// What a congestion control reduces after a loss, a mark or a timeout if the application or the
+/// peer's window, and not the congestion window, limits the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum DecreaseFrom {
-    /// The congestion window, as Linux does. RFC 9438, section 4.6, allows it to a sender whose window does not grow while
-    /// less is in flight ([`FlowView::may_raise`]). A flow that has one segment in flight when it is lost, as most requests
-    /// and answers do, keeps a window to answer with.
+    /// The congestion window, as Linux does. RFC 9438, section 4.6, allows it to a sender whose
+    /// window does not grow while less is in flight ([`FlowView::may_raise`]). A flow that has one
+    /// segment in flight when it is lost, as most requests and answers do, keeps a window to answer
+    /// with.
     #[default]
     Window,
     /// What was in flight, if that is less (RFC 5681, equation 4).

@@ -17,9 +17,9 @@ const MAX_CHAIN: u32 = 16;
 /// The hold limit of this suite's receiver.
 const HOLD_LIMIT: Duration = Duration::from_millis(180);
 
-/// Drives an ACK policy through a valid receiver: data in order and out of order, gaps that fill, duplicates,
-/// probes, super-packets, CE marks, urgent data, round trips from timestamps, slow and fast readers,
-/// piggybacked and forced ACKs, truncated holds, idle times.
+/// Drives an ACK policy through a valid receiver: data in order and out of order, gaps that fill,
+/// duplicates, probes, super-packets, CE marks, urgent data, round trips from timestamps, slow and
+/// fast readers, piggybacked and forced ACKs, truncated holds, idle times.
 ///
 /// In addition to the rules for [every policy](super):
 /// - the instants of [`AckPlan::By`] and [`AckPlan::Withhold`] are not in the past;

@@ -18,19 +18,20 @@ const STEPS: u32 = 2_000;
 /// Largest flight: RFC 7323, section 2.3.
 const MAX_FLIGHT: u32 = 1 << 30;
 
-/// Drives a congestion control through a valid connection: departures (super-packets too), ACKs, SACKs, ECN,
-/// loss, timeouts, undo, restarts, changes of the segment size, idle times; with round trips from zero to
-/// hours.
+/// Drives a congestion control through a valid connection: departures (super-packets too), ACKs,
+/// SACKs, ECN, loss, timeouts, undo, restarts, changes of the segment size, idle times; with round
+/// trips from zero to hours.
 ///
 /// In addition to the rules for [every policy](super):
-/// - the window is never zero, and under [`Clock::Departure`] at least one segment may be outstanding;
+/// - the window is never zero, and under [`Clock::Departure`] at least one segment may be
+///   outstanding;
 /// - an ACK does not raise a window that the flow does not use ([`FlowView::may_raise`]);
-/// - a congestion signal does not raise the window, but a timeout may raise one below two segments to two, if
-///   its response proposes that much; after a timeout the window is at most the proposed one,
-///   and `ssthresh` obeys the proposed [`SsthreshRule`]: [`SsthreshRule::To`] sets it, also above its old value,
-///   and a repeated expiry does not lower it again;
-/// - after [`Undo::All`] window and `ssthresh` are at least what they were at the checkpoint, and no undo
-///   lowers the window;
+/// - a congestion signal does not raise the window, but a timeout may raise one below two segments
+///   to two, if its response proposes that much; after a timeout the window is at most the proposed
+///   one, and `ssthresh` obeys the proposed [`SsthreshRule`]: [`SsthreshRule::To`] sets it, also
+///   above its old value, and a repeated expiry does not lower it again;
+/// - after [`Undo::All`] window and `ssthresh` are at least what they were at the checkpoint, and
+///   no undo lowers the window;
 /// - after a restart the window is at most [`Restart::window`];
 /// - [`Reaction::Reduced`] is only returned under [`EcnUse::PerAck`];
 /// - `on_timeout` moves `next_timeout` forward: no endless wake-ups at one instant.
@@ -393,7 +394,8 @@ impl Flow {
         );
         let obeyed = match ssthresh {
             SsthreshRule::Keep => after.ssthresh == before.ssthresh,
-            // Below two segments a value is none that RFC 5681 gives, and algorithms differ in their floor.
+            // Below two segments a value is none that RFC 5681 gives, and algorithms differ in
+            // their floor.
             SsthreshRule::To(value) if value.bytes() < 2 * u64::from(self.smss) => true,
             SsthreshRule::To(value) => after.ssthresh == value,
             SsthreshRule::ByCc if first => after.ssthresh < Window::MAX,

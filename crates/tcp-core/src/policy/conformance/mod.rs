@@ -1,9 +1,9 @@
-//! Conformance suites: check that a policy obeys the rules of its trait. One function per trait, for the
-//! policies of this project and for your own.
+//! Conformance suites: check that a policy obeys the rules of its trait. One function per trait,
+//! for the policies of this project and for your own.
 //!
-//! Each function creates policies with the given maker, drives them with a long random sequence of events as
-//! a connection (or an endpoint) would produce, and **panics with a message that says what was wrong, at
-//! which step and with which seed**. Call them from tests, with many seeds:
+//! Each function creates policies with the given maker, drives them with a long random sequence of
+//! events as a connection (or an endpoint) would produce, and **panics with a message that says
+//! what was wrong, at which step and with which seed**. Call them from tests, with many seeds:
 //!
 //! ```
 //! use ackline_tcp_core::policy::{builtin, cc::CcInit, conformance};
@@ -21,8 +21,8 @@
 //! | metrics have distinct names that end as their units say, the same order every time, and finite values |
 //! | `configure` rejects an unknown parameter, and a rejected `configure` changes nothing |
 //!
-//! Each function lists the rules of its own trait. Passing says nothing about whether an algorithm is any
-//! good.
+//! Each function lists the rules of its own trait. Passing says nothing about whether an algorithm
+//! is any good.
 
 mod ack;
 mod cc;

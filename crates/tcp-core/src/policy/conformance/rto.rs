@@ -15,16 +15,16 @@ use alloc::string::String;
 
 const STEPS: u32 = 2_000;
 
-/// Drives a response through a valid sender: departures, timeouts in every phase, ACKs that advance,
-/// duplicate, SACK, DSACK and echo old timestamps.
+/// Drives a response through a valid sender: departures, timeouts in every phase, ACKs that
+/// advance, duplicate, SACK, DSACK and echo old timestamps.
 ///
 /// In addition to the rules for [every policy](super):
 /// - before the first timeout the phase is [`RtoPhase::Open`] and no ACK is consumed;
 /// - a timeout opens an episode (the phase is not `Open` after it) and does not stop the timer;
-/// - once everything outstanding at the timeout, and what the timeout sent, is acknowledged, the phase is
-///   `Open`;
-/// - [`RtoSend::Again`] names an outstanding sequence number; [`RtoGate::NewOnly`] starts within the
-///   outstanding data or at its end, and so does the data spared by [`RtoTags::LostBefore`];
+/// - once everything outstanding at the timeout, and what the timeout sent, is acknowledged, the
+///   phase is `Open`;
+/// - [`RtoSend::Again`] names an outstanding sequence number; [`RtoGate::NewOnly`] starts within
+///   the outstanding data or at its end, and so does the data spared by [`RtoTags::LostBefore`];
 /// - proposed windows are not zero.
 ///
 /// # Panics

@@ -29,17 +29,20 @@ const CLASSES: [SegmentClass; 8] = [
 /// Maximum waits per queued packet during a full drain.
 const MAX_WAITS: u32 = 64;
 
-/// Drives an egress scheduler as an endpoint with a few connections would: packets of all classes and sizes
-/// (super-packets too), admitted and forced, a link with varying room, departures, packets and connections
-/// that become void; drains it now and then.
+/// Drives an egress scheduler as an endpoint with a few connections would: packets of all classes
+/// and sizes (super-packets too), admitted and forced, a link with varying room, departures,
+/// packets and connections that become void; drains it now and then.
 ///
 /// In addition to the rules for [every policy](super):
-/// - **conservation**: what is pushed is popped or forgotten exactly once, unchanged; nothing else is popped;
+/// - **conservation**: what is pushed is popped or forgotten exactly once, unchanged; nothing else
+///   is popped;
 /// - data of one connection and class leaves in the order of its pushes;
 /// - [`EgressScheduler::backlog`] is correct in every [`Scope`];
-/// - only data is deferred; only ACKs that keep their number and packets without a connection are dropped;
-/// - a deferred connection is resumed by [`EgressScheduler::poll_resume`] once the queue has drained and
-///   everything has departed (or become void), and `poll_resume` only names waiting connections, each once;
+/// - only data is deferred; only ACKs that keep their number and packets without a connection are
+///   dropped;
+/// - a deferred connection is resumed by [`EgressScheduler::poll_resume`] once the queue has
+///   drained and everything has departed (or become void), and `poll_resume` only names waiting
+///   connections, each once;
 /// - [`Popped::NotBefore`] is in the future, and waiting for it leads to packets: no livelock;
 /// - [`Popped::Empty`] on a link with unlimited room means that nothing is queued.
 ///

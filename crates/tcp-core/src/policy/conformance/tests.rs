@@ -51,8 +51,8 @@ fn conventional_keeps_the_rules() {
     }
 }
 
-/// Runs a suite on a policy that breaks a rule; some seed must catch it with a message that contains
-/// `expected`.
+/// Runs a suite on a policy that breaks a rule; some seed must catch it with a message that
+/// contains `expected`.
 fn assert_caught(expected: &str, suite: impl Fn(u64)) {
     let caught = SEEDS.into_iter().find_map(|seed| catch_unwind(AssertUnwindSafe(|| suite(seed))).err());
     let Some(payload) = caught else {

@@ -36,8 +36,8 @@ pub struct Entry<T: ?Sized> {
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [ParamInfo],
-    /// For congestion controls: the ECN feedback that the algorithm is designed for. Connections request it
-    /// unless [`ConnConfig::ecn`](crate::ConnConfig::ecn) is set explicitly.
+    /// For congestion controls: the ECN feedback that the algorithm is designed for. Connections
+    /// request it unless [`ConnConfig::ecn`](crate::ConnConfig::ecn) is set explicitly.
     pub ecn: Ecn,
     /// Checks the parameters and returns the maker.
     pub make: fn(&Params) -> Result<Arc<T>, SpecError>,
@@ -71,8 +71,8 @@ impl<T: ?Sized> fmt::Debug for Entry<T> {
     }
 }
 
-/// The entry of `entries` named by `spec`; also checks that its parameters exist. `kind` is for error
-/// messages.
+/// The entry of `entries` named by `spec`; also checks that its parameters exist. `kind` is for
+/// error messages.
 ///
 /// # Errors
 /// Names the nearest known name or parameter if one is unknown.

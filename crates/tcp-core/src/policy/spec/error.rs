@@ -33,7 +33,8 @@ impl SpecError {
         Self { mistake: Mistake::Value { key, text, expected } }
     }
 
-    /// The key with the wrong value, and what it accepts, such as "on or off". `None` for other errors.
+    /// The key with the wrong value, and what it accepts, such as "on or off". `None` for other
+    /// errors.
     #[must_use]
     pub fn expectation(&self) -> Option<(&str, &str)> {
         match &self.mistake {

@@ -116,8 +116,8 @@ impl Params {
         self.iter().find(|param| param.key == key)
     }
 
-    /// Splits off the parameters whose key is in `keys`; both parts keep their order. For a policy that wraps
-    /// another one and shares a list of parameters with it.
+    /// Splits off the parameters whose key is in `keys`; both parts keep their order. For a policy
+    /// that wraps another one and shares a list of parameters with it.
     #[must_use]
     pub fn split(&self, keys: &[ParamInfo]) -> (Self, Self) {
         let known = |key: &str| keys.iter().any(|info| info.name == key);

@@ -11,7 +11,8 @@ use crate::units::Window;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-/// A congestion control whose window follows the rules of `G`. See the [module documentation](super).
+/// A congestion control whose window follows the rules of `G`. See the [module
+/// documentation](super).
 #[derive(Clone, Debug)]
 pub struct WindowControl<G> {
     growth: G,
@@ -28,7 +29,8 @@ struct Saved<G> {
     growth: G,
     /// The windows before the last episode.
     windows: Windows,
-    /// With [`EcnUse::PerAck`]: SND.NXT at the last decrease, until something beyond it is acknowledged.
+    /// With [`EcnUse::PerAck`]: SND.NXT at the last decrease, until something beyond it is
+    /// acknowledged.
     reduced_until: Option<SeqNum>,
 }
 
@@ -189,8 +191,8 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
         let (flight, from) = (view.flight_size, self.decrease_from);
         match *event {
-            // RFC 8257, section 3.5: once per window of data, whatever the signals. Lost data was sent after
-            // the decrease if everything before it is acknowledged.
+            // RFC 8257, section 3.5: once per window of data, whatever the signals. Lost data was
+            // sent after the decrease if everything before it is acknowledged.
             CongestionEvent::Loss { .. } if self.is_reduced(view) => {}
             CongestionEvent::Loss { prior_pipe } => {
                 self.decrease(&DecreaseCx { view, signal: Signal::Loss, flight, pipe: prior_pipe, from });

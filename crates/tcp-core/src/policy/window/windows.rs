@@ -5,10 +5,10 @@ use crate::units::Window;
 
 /// The two windows of a flow, and the size of its segments.
 ///
-/// The congestion window has 32 fraction bits, since one ACK raises a large window by less than a thousandth
-/// of a byte, and is below 4 GiB, four times the largest TCP window (RFC 7323, section 2.3). `f64` holds 53
-/// bits of it. All arithmetic here is exact or rounded as IEEE 754 demands, so every machine computes the
-/// same.
+/// The congestion window has 32 fraction bits, since one ACK raises a large window by less than a
+/// thousandth of a byte, and is below 4 GiB, four times the largest TCP window (RFC 7323, section
+/// 2.3). `f64` holds 53 bits of it. All arithmetic here is exact or rounded as IEEE 754 demands, so
+/// every machine computes the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
     /// Bytes times 2^32.
@@ -93,8 +93,8 @@ impl Windows {
         to_bytes(step.saturating_sub(room))
     }
 
-    /// Lowers `ssthresh` to `bytes`, but not below two segments (RFC 5681, equation 4), and the window to
-    /// `ssthresh` unless it is smaller already.
+    /// Lowers `ssthresh` to `bytes`, but not below two segments (RFC 5681, equation 4), and the
+    /// window to `ssthresh` unless it is smaller already.
     pub fn reduce_to(&mut self, bytes: f64) {
         let least = Window::from_bytes(2 * u64::from(self.smss));
         self.ssthresh = Window::from_f64(bytes).max(least);
@@ -116,8 +116,9 @@ impl Windows {
         self.cwnd = self.cwnd.min(from_window(window));
     }
 
-    /// Restarts from `window` after a timeout: the window is at most that. If it was below two segments (RFC 5681,
-    /// section 3.1, after a lost SYN or an earlier timeout), a restart window of two or more raises it to two.
+    /// Restarts from `window` after a timeout: the window is at most that. If it was below two
+    /// segments (RFC 5681, section 3.1, after a lost SYN or an earlier timeout), a restart window
+    /// of two or more raises it to two.
     pub fn restart(&mut self, window: Window) {
         let two = Window::from_bytes(2 * u64::from(self.smss));
         if window >= two {

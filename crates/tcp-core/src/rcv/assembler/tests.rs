@@ -123,7 +123,8 @@ fn idle_assembler_has_no_memory() {
     assert!(size_of::<Assembler>() <= 88);
 }
 
-/// The model: for every byte past RCV.NXT that has arrived, the number of the latest segment that held it.
+/// The model: for every byte past RCV.NXT that has arrived, the number of the latest segment that
+/// held it.
 #[derive(Default)]
 struct Model {
     bytes: BTreeMap<u32, usize>,

@@ -43,7 +43,8 @@ fn scattered_bytes_cost_what_their_ranges_do() {
     );
 }
 
-/// A range that grows backwards, a byte at a time, is a piece for each byte: their number is limited, too.
+/// A range that grows backwards, a byte at a time, is a piece for each byte: their number is
+/// limited, too.
 #[test]
 fn a_range_that_grows_backwards_is_bounded() {
     let mut bench = wide(10);
@@ -56,7 +57,8 @@ fn a_range_that_grows_backwards_is_bounded() {
     assert_eq!(bench.read(60_000), stream(0, 59_000), "what was not dropped");
 }
 
-/// The usual hole is small compared with what waits behind it: the buffer takes that, without memory for each segment.
+/// The usual hole is small compared with what waits behind it: the buffer takes that, without
+/// memory for each segment.
 #[test]
 fn behind_a_small_hole_the_buffer_takes_everything() {
     let mut bench = wide(512);
@@ -90,7 +92,8 @@ fn behind_a_large_hole_memory_follows_the_data() {
 #[test]
 fn what_was_dense_and_is_sparse_moves_apart() {
     let mut bench = wide(512);
-    // Half of the window waits behind a hole, and for its sake a byte far away came into the buffer.
+    // Half of the window waits behind a hole, and for its sake a byte far away came into the
+    // buffer.
     bench.arrive(1_000, 30_000);
     bench.arrive(50_000, 50_001);
     assert_eq!(bench.rcv.buf.memory(), 65_536);

@@ -95,8 +95,8 @@ fn without_scaling_the_window_is_at_most_65535() {
     assert_eq!(window.size, 65_535 << 4, "an unknown round trip opens it fully, as far as the field can say");
 }
 
-/// RFC 7323, section 2.4: the scale may force the edge back by less than one unit, and only if the buffer is
-/// full. What was promised is remembered.
+/// RFC 7323, section 2.4: the scale may force the edge back by less than one unit, and only if the
+/// buffer is full. What was promised is remembered.
 #[test]
 fn the_scale_rounds_up_where_there_is_room() {
     let mut window = open(65_536, 7, 1 << 20);
@@ -202,8 +202,9 @@ enum Step {
 }
 
 proptest! {
-    /// Whatever arrives, is read and acknowledged: the edge never moves back, never promises what the buffer
-    /// cannot take, and what the wire shows is never past it, nor behind by a unit of the scale or more.
+    /// Whatever arrives, is read and acknowledged: the edge never moves back, never promises what
+    /// the buffer cannot take, and what the wire shows is never past it, nor behind by a unit of
+    /// the scale or more.
     #[test]
     fn the_edge_is_a_promise_that_can_be_kept(
         limit in 1u32..1 << 20,

@@ -1,4 +1,5 @@
-//! The pacer's promises: no drift, no burst beyond the slack, and what a new decision does to a pending departure.
+//! The pacer's promises: no drift, no burst beyond the slack, and what a new decision does to a
+//! pending departure.
 
 use super::*;
 use proptest::prelude::*;
@@ -38,8 +39,9 @@ fn intervals_of_a_window_over_a_round_trip() {
     }
 }
 
-/// The packet conservation clock of LS-AIMD (Ahmed 2019, sections 7.3.1 and 7.3.2): a segment of 1,448 bytes left at 1,000,000 ns, and
-/// the window (in 1/512 byte) or the RTT changes while the next one is pending. What may leave is `max(now, last + I)`.
+/// The packet conservation clock of LS-AIMD (Ahmed 2019, sections 7.3.1 and 7.3.2): a segment of
+/// 1,448 bytes left at 1,000,000 ns, and the window (in 1/512 byte) or the RTT changes while the
+/// next one is pending. What may leave is `max(now, last + I)`.
 #[test]
 fn a_pending_departure_moves_with_window_and_rtt() {
     let left = Instant::from_nanos(1_000_000);
@@ -129,7 +131,8 @@ fn only_banked_makes_up_for_lateness_and_only_up_to_the_slack() {
     }
 }
 
-/// Thirteen milliseconds late with 8 ms gaps: departures come at four times the rate until the schedule has them again.
+/// Thirteen milliseconds late with 8 ms gaps: departures come at four times the rate until the
+/// schedule has them again.
 #[test]
 fn lateness_is_made_up_for_without_a_burst() {
     let ms = Duration::from_millis;
@@ -179,8 +182,8 @@ proptest! {
         }
     }
 
-    /// The same if the window moves before every departure; each change costs less than a millionth of a
-    /// nanosecond, for windows of a byte and more.
+    /// The same if the window moves before every departure; each change costs less than a millionth
+    /// of a nanosecond, for windows of a byte and more.
     #[test]
     fn a_moving_rate_does_not_drift(
         time in 1_000_000_u64..1_000_000_000,
@@ -199,15 +202,16 @@ proptest! {
         }
     }
 
-    /// However late the timers and however long the pauses: between any two departures no more leaves than the rate
-    /// allows for the time and the slack, and the first one's bytes.
+    /// However late the timers and however long the pauses: between any two departures no more
+    /// leaves than the rate allows for the time and the slack, and the first one's bytes.
     #[test]
     fn no_burst_exceeds_the_slack(
         late in prop::collection::vec((0_u64..40_000_000, any::<bool>()), 1..120),
         banked: bool,
     ) {
         let revise = if banked { Revise::Banked } else { Revise::NextDeparture };
-        // A byte per microsecond; slack: 1000 us for one segment, which is as much as 20 ticks of 50 us.
+        // A byte per microsecond; slack: 1000 us for one segment, which is as much as 20 ticks of
+        // 50 us.
         let decision = decide(Duration::from_micros(1), Window::from_bytes(1), revise);
         let mut pacer = Pacer::default();
         let mut left: Vec<(Instant, u64)> = Vec::new();
@@ -248,8 +252,8 @@ proptest! {
         }
     }
 
-    /// Retroactive: the pending departure is where the newest gap puts it, earlier or later; with the others it stays, but
-    /// waits for no more than eight of the newest gaps.
+    /// Retroactive: the pending departure is where the newest gap puts it, earlier or later; with
+    /// the others it stays, but waits for no more than eight of the newest gaps.
     #[test]
     fn a_new_gap_moves_a_pending_departure_or_leaves_it(
         (time, over, _) in paths(),
@@ -267,7 +271,8 @@ proptest! {
                 let gap = nanos(u64::try_from(gap).unwrap_or(u64::MAX));
                 let expected = match revise {
                     Revise::Retroactive => START + gap,
-                    // A gap of less than a nanosecond is held for one: its fraction may have been carried over.
+                    // A gap of less than a nanosecond is held for one: its fraction may have been
+                    // carried over.
                     Revise::NextDeparture | Revise::Banked => {
                         pending.min(START + gap.saturating_mul(8).max(gap.saturating_add(nanos(1))))
                     }
@@ -281,8 +286,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Timers that are late by a part of a tick, and now and then by many ticks, as those of a sleeping driver are: the rate
-    /// holds nevertheless, for one segment in 100 us as for four in 48 us.
+    /// Timers that are late by a part of a tick, and now and then by many ticks, as those of a
+    /// sleeping driver are: the rate holds nevertheless, for one segment in 100 us as for four in
+    /// 48 us.
     #[test]
     fn late_timers_do_not_cost_rate(
         draws in prop::collection::vec((0_u64..20_000, 0_u64..1_000), 10_000),
@@ -307,7 +313,8 @@ proptest! {
     }
 }
 
-/// The first retransmission has a slot of the reduced window over the round trip, and none of more than a round trip.
+/// The first retransmission has a slot of the reduced window over the round trip, and none of more
+/// than a round trip.
 #[test]
 fn the_slot_of_a_repair() {
     let decision = decide(nanos(1_000_000), Window::from_bytes(10_000), Revise::NextDeparture);

@@ -68,8 +68,8 @@ fn a_smaller_window_takes_nothing_back() {
     assert_eq!(space(&bench), 5 * SMSS);
 }
 
-/// Twenty of twenty segments are out, the first is lost, the others are SACKed one by one: each SACK must be able to
-/// release new data, which the application has to write meanwhile.
+/// Twenty of twenty segments are out, the first is lost, the others are SACKed one by one: each
+/// SACK must be able to release new data, which the application has to write meanwhile.
 #[test]
 fn a_hole_does_not_starve_the_sender() {
     let mut bench = bench(None);
@@ -97,8 +97,8 @@ fn a_hole_does_not_starve_the_sender() {
     assert!(held <= LIMIT, "{held} bytes");
 }
 
-/// The window has fallen for the second time, and little is unsent because the writer had to wait: there is something to send
-/// all through recovery.
+/// The window has fallen for the second time, and little is unsent because the writer had to wait:
+/// there is something to send all through recovery.
 #[test]
 fn a_writer_that_waits_goes_on_before_recovery_needs_it() {
     let mut bench = bench(None);
@@ -184,8 +184,8 @@ fn unsent_data_is_limited_by_the_low_water_mark() {
     assert_eq!(space(&bench), SMSS);
 }
 
-/// What the window keeps the application from writing belongs to the same stream of full segments: the end of the buffer is
-/// not the end of the data.
+/// What the window keeps the application from writing belongs to the same stream of full segments:
+/// the end of the buffer is not the end of the data.
 #[test]
 fn the_end_of_a_full_buffer_is_no_small_segment() {
     for (waits, limited, tail) in [(true, false, false), (false, false, true), (true, true, true)] {

@@ -110,8 +110,8 @@ macro_rules! ctx {
 }
 pub(super) use ctx;
 
-/// What a bench is opened with. By default with the recovery of RFC 6675 and RFC 3042 alone, and a send buffer that can
-/// be filled at once.
+/// What a bench is opened with. By default with the recovery of RFC 6675 and RFC 3042 alone, and a
+/// send buffer that can be filled at once.
 pub(super) struct Setup {
     pub(super) config: ConnConfig,
     /// Congestion window in segments; `None`: the built-in NewReno.

@@ -165,7 +165,8 @@ fn a_cork_holds_data_back_for_at_most_200_ms() {
     assert_eq!(bench.offsets(), [2_500]);
 }
 
-/// The override of SWS avoidance waits for a window that is too small; one that closes meanwhile is probed.
+/// The override of SWS avoidance waits for a window that is too small; one that closes meanwhile is
+/// probed.
 #[test]
 fn a_window_that_closes_while_the_override_waits_is_probed() {
     for late in [false, true] {
@@ -454,8 +455,8 @@ fn delivery_rate() {
     assert!(view.cwnd_limited);
 }
 
-/// A flight limits the flow once the window takes no further segment; a cap or a clock in the window's place, and
-/// a burst, are no limit of the window.
+/// A flight limits the flow once the window takes no further segment; a cap or a clock in the
+/// window's place, and a burst, are no limit of the window.
 #[test]
 fn a_flight_that_fills_the_window_is_limited_by_it() {
     use crate::policy::cc::{Clock, SendDecision};
@@ -487,7 +488,8 @@ fn a_flight_that_fills_the_window_is_limited_by_it() {
     }
 }
 
-/// The flight that an ACK reports is that of the window of data to which what it acknowledges belongs.
+/// The flight that an ACK reports is that of the window of data to which what it acknowledges
+/// belongs.
 #[test]
 fn the_flight_used_is_that_of_the_last_window_of_data() {
     let mut bench = Setup { cwnd: Some(20), ..Setup::default() }.open();
@@ -567,8 +569,8 @@ fn idle_sender_is_small() {
     assert!(size_of::<crate::snd::Sender>() <= 296);
 }
 
-/// A super-packet of which a part was SACKed before the tags were cleared leaves again whole: that part counts no second
-/// time, wherever the next report ends.
+/// A super-packet of which a part was SACKed before the tags were cleared leaves again whole: that
+/// part counts no second time, wherever the next report ends.
 #[test]
 fn a_byte_is_delivered_once() {
     for end in [2500, 3000, 3500, 10_000] {
@@ -590,8 +592,8 @@ fn a_byte_is_delivered_once() {
     }
 }
 
-/// A flight asks when it begins, and after each event that congestion control was told of; what an application may have
-/// changed is asked for before the next event.
+/// A flight asks when it begins, and after each event that congestion control was told of; what an
+/// application may have changed is asked for before the next event.
 #[test]
 fn the_decision_is_asked_for_once_after_each_event() {
     let mut bench = Setup::default().open();

@@ -48,9 +48,9 @@ fn one_loss_with_sack() {
     assert_eq!(bench.counters.tcp_fast_retrans, 1);
 }
 
-/// The round trip is 100 ms: ten segments in it are one per 10 ms, and the five that a loss leaves one per 20 ms, from
-/// the last departure on. That holds whatever the algorithm makes of the pace: here it stays, or becomes faster because
-/// the algorithm expects an empty queue.
+/// The round trip is 100 ms: ten segments in it are one per 10 ms, and the five that a loss leaves
+/// one per 20 ms, from the last departure on. That holds whatever the algorithm makes of the pace:
+/// here it stays, or becomes faster because the algorithm expects an empty queue.
 #[test]
 fn the_first_retransmission_leaves_at_the_pace_of_the_reduced_window() {
     let gap = |time| Pacing::Gap { time, over: Window::from_bytes(u64::from(SMSS)) };
@@ -344,8 +344,8 @@ fn a_timeout_at_a_sacked_head_relies_on_nothing_that_was_sacked() {
     assert_eq!(bench.step(), Some((1500, 500, RtoRetransmit)));
 }
 
-/// Each ACK SACKs everything but the head, and the next one acknowledges the head alone: the window is full of small
-/// segments, and the peer makes believe that it dropped them.
+/// Each ACK SACKs everything but the head, and the next one acknowledges the head alone: the window
+/// is full of small segments, and the peer makes believe that it dropped them.
 #[test]
 fn a_peer_that_seems_to_renege_with_each_ack_causes_no_walk_over_the_window() {
     const SEGMENTS: u32 = 2_000;

@@ -27,7 +27,8 @@ enum Act {
     Smss(u32),
     /// The device's changes.
     Full(u32),
-    /// What was SACKed counts as outstanding again, and what the number says as lost: a response to a timeout, reneging.
+    /// What was SACKed counts as outstanding again, and what the number says as lost: a response to
+    /// a timeout, reneging.
     Forget(u8),
     Close,
     Fire,
@@ -211,7 +212,8 @@ impl World {
         if self.sack {
             let told = self.sacked.iter().filter(|told| **told).count();
             assert!(info.sacked as usize <= told);
-            // Segments of an old size, or as they were before they were joined, may arrive late and cover others in part.
+            // Segments of an old size, or as they were before they were joined, may arrive late and
+            // cover others in part.
             if self.bench.snd.smss() == SMSS && !self.joined {
                 assert_eq!(info.sacked as usize, told, "every SACKed byte is tagged once");
             }
@@ -235,7 +237,8 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever the network does, beliefs agree with the model; once it behaves, everything arrives.
+    /// Whatever the network does, beliefs agree with the model; once it behaves, everything
+    /// arrives.
     #[test]
     fn beliefs_and_delivery(
         acts in prop::collection::vec(act(), 1..120),

@@ -292,8 +292,8 @@ fn a_head_that_is_lost_while_others_arrive_is_not_cut() {
     assert_eq!(sizes, [1000, 1000, 500]);
 }
 
-/// RFC 9293, section 3.10.7.4: what lies beyond its window a peer answers with an ACK. RFC 4821, section 7.7, counts
-/// timeouts that nothing answers.
+/// RFC 9293, section 3.10.7.4: what lies beyond its window a peer answers with an ACK. RFC 4821,
+/// section 7.7, counts timeouts that nothing answers.
 #[test]
 fn a_window_taken_back_below_the_flight_is_no_black_hole() {
     for wnd in [0, 256] {
@@ -314,7 +314,8 @@ fn a_window_taken_back_below_the_flight_is_no_black_hole() {
             // The peer falls silent.
             let sizes = [(); 4].map(|()| expire(&mut bench).1);
             assert_eq!(sizes, [whole, whole, whole.min(500), whole.min(500)]);
-            // It was an outage. What arrives now is of the smaller size, and shows nothing of others.
+            // It was an outage. What arrives now is of the smaller size, and shows nothing of
+            // others.
             for _ in 0..4 {
                 bench.ack(4 * SMSS);
                 assert_eq!(expire(&mut bench).1, whole.min(500));
@@ -331,7 +332,8 @@ fn a_window_taken_back_below_the_flight_is_no_black_hole() {
     }
 }
 
-/// Of a peer that sends data itself ACKs come anyway, and those with SACK blocks may answer smaller packets.
+/// Of a peer that sends data itself ACKs come anyway, and those with SACK blocks may answer smaller
+/// packets.
 #[test]
 fn acks_that_answer_nothing_do_not_hide_a_black_hole() {
     let mut bench = first_flight(detecting());
@@ -377,7 +379,8 @@ fn an_ack_of_the_whole_segment_ends_the_suspicion() {
     assert_eq!((bench.info().snd_mss, counts(&bench)), (1000, (0, 0, 0, 0)));
 }
 
-/// Asks for the highest outstanding segment at each expiry, and has everything repaired once that is reported.
+/// Asks for the highest outstanding segment at each expiry, and has everything repaired once that
+/// is reported.
 #[derive(Debug, Default)]
 struct FromAbove(RtoPhase);
 
@@ -407,7 +410,8 @@ impl RtoResponse for FromAbove {
     }
 }
 
-/// As DCLOR does: its probe is the small segment at the end, which arrives each time. What it repairs does not.
+/// As DCLOR does: its probe is the small segment at the end, which arrives each time. What it
+/// repairs does not.
 #[test]
 fn a_response_that_never_sends_the_head_by_timer_finds_a_black_hole() {
     let mut setup = detecting();
@@ -546,7 +550,8 @@ fn only_what_packets_have_shown_is_told() {
     bench.ack(12 * SMSS);
     assert_eq!(bench.snd.take_path_news(), None, "once");
 
-    // Such packets have arrived before, one is lost by chance, and a stranger has claimed that it is too large.
+    // Such packets have arrived before, one is lost by chance, and a stranger has claimed that it
+    // is too large.
     let mut bench = later_flight(Setup::rack());
     too_big(&mut bench, 10 * SMSS, 500);
     bench.fire();

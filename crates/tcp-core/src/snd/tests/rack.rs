@@ -1,4 +1,5 @@
-//! RACK (RFC 8985, section 6). The RTT is 100 ms, so that the reordering window is 25 ms if there is one.
+//! RACK (RFC 8985, section 6). The RTT is 100 ms, so that the reordering window is 25 ms if there
+//! is one.
 
 use super::bench::{Bench, SMSS, Setup, ms};
 use crate::events::WakeReason::Reorder;
@@ -42,8 +43,8 @@ fn three_sacked_segments_prove_the_loss_at_once() {
     assert_eq!(bench.counters.tcp_sack_recovery, 1);
 }
 
-/// Section 6.2, step 5: fewer than three are SACKed; the timer declares the loss a quarter of the smallest RTT after
-/// a round trip has passed.
+/// Section 6.2, step 5: fewer than three are SACKed; the timer declares the loss a quarter of the
+/// smallest RTT after a round trip has passed.
 #[test]
 fn the_reordering_timer_proves_the_loss_of_a_short_flight() {
     let mut bench = out(2);
@@ -83,7 +84,8 @@ fn the_timer_follows_each_departure() {
     assert_eq!(bench.info().lost, 3000, "{lost:?}");
 }
 
-/// What was delayed by less than the window is not retransmitted, and from then on the window stays.
+/// What was delayed by less than the window is not retransmitted, and from then on the window
+/// stays.
 #[test]
 fn reordering_within_the_window_is_no_loss() {
     let mut bench = out(10);
@@ -101,7 +103,8 @@ fn reordering_within_the_window_is_no_loss() {
     assert_eq!(bench.drain(), [(2000, 1000, FastRetransmit)]);
 }
 
-/// Step 3: what one ACK reports in several blocks is no reordering, in whatever order the blocks come.
+/// Step 3: what one ACK reports in several blocks is no reordering, in whatever order the blocks
+/// come.
 #[test]
 fn holes_reported_at_once_are_no_reordering() {
     let mut bench = out(10);
@@ -117,7 +120,8 @@ fn holes_reported_at_once_are_no_reordering() {
     assert_eq!(seen, (1, 2), "each ACK that shows it, and each connection");
 }
 
-/// Only what left before the newest arrival can be lost: one departure with what follows it in the stream, too.
+/// Only what left before the newest arrival can be lost: one departure with what follows it in the
+/// stream, too.
 #[test]
 fn what_left_later_is_not_lost() {
     let mut bench = Setup { cwnd: Some(10), ..Setup::rack() }.open();
@@ -128,7 +132,8 @@ fn what_left_later_is_not_lost() {
     assert_eq!(bench.info().lost, 4000, "all ten left at once: those below the highest SACKed");
 }
 
-/// The point of time over counts: a retransmission that is lost is found when something that left after it arrives.
+/// The point of time over counts: a retransmission that is lost is found when something that left
+/// after it arrives.
 #[test]
 fn a_lost_retransmission_is_sent_again_without_a_timeout() {
     let mut bench = out(10);
@@ -170,8 +175,8 @@ fn counting_does_not_find_a_lost_retransmission() {
     assert_eq!(bench.fire(), crate::WakeReason::Rto);
 }
 
-/// Step 2: an ACK that echoes a timestamp from before the retransmission is that of the original, and says nothing
-/// about what left before the retransmission.
+/// Step 2: an ACK that echoes a timestamp from before the retransmission is that of the original,
+/// and says nothing about what left before the retransmission.
 #[test]
 fn the_ack_of_an_original_is_not_taken_for_that_of_its_copy() {
     let late = |tsecr| {
@@ -189,8 +194,9 @@ fn the_ack_of_an_original_is_not_taken_for_that_of_its_copy() {
     assert_eq!(late(1_104), 5000, "the copy left after all others, a round trip ago");
 }
 
-/// Step 2: RACK.rtt is that of every segment newly acknowledged. The copy of the first segment and originals that were
-/// late arrive together: the originals that left next are as late as these, and not lost.
+/// Step 2: RACK.rtt is that of every segment newly acknowledged. The copy of the first segment and
+/// originals that were late arrive together: the originals that left next are as late as these, and
+/// not lost.
 #[test]
 fn originals_as_late_as_others_are_not_lost_when_a_copy_arrives() {
     let mut bench = out(10);
@@ -245,15 +251,16 @@ fn an_ack_too_early_for_the_copy_is_not_taken_for_it() {
     assert_eq!(bench.info().lost, 0);
 }
 
-/// Step 4: each round trip with a DSACK widens the window by a quarter of the smallest RTT, at most to SRTT; after 16
-/// recoveries without one it falls back.
+/// Step 4: each round trip with a DSACK widens the window by a quarter of the smallest RTT, at most
+/// to SRTT; after 16 recoveries without one it falls back.
 #[test]
 fn dsack_widens_the_window() {
     let mut setup = Setup { cwnd: Some(100), ..Setup::rack() };
     setup.config.min_rto = ms(1_000);
     let mut bench = setup.open();
     let mut una = 0;
-    // One round: two segments, the second SACKed after 100 ms; gives the window, repairs, and reports a DSACK or not.
+    // One round: two segments, the second SACKed after 100 ms; gives the window, repairs, and
+    // reports a DSACK or not.
     let mut round = |bench: &mut Bench, dsack: bool| {
         bench.write(2 * SMSS);
         bench.drain();
@@ -323,7 +330,8 @@ fn limited_transmit_is_named() {
     assert_eq!(bench.drain(), [(10_000, 1000, LimitedTransmit)]);
 }
 
-/// Section 6.3: after a timeout RACK goes on; the timer of the reordering window does not survive it.
+/// Section 6.3: after a timeout RACK goes on; the timer of the reordering window does not survive
+/// it.
 #[test]
 fn after_a_timeout_time_finds_the_next_loss() {
     let mut bench = out(4);
@@ -378,7 +386,8 @@ fn parts_of_super_packets_are_told_apart() {
     assert_eq!((bench.info().pipe, bench.info().lost), (0, 0));
 }
 
-/// What a smaller path MTU has dropped leaves also while ACKs tell of disorder and the flight fills the window.
+/// What a smaller path MTU has dropped leaves also while ACKs tell of disorder and the flight fills
+/// the window.
 #[test]
 fn a_smaller_path_mtu_is_repaired_in_disorder() {
     for setup in [Setup::rack(), Setup::default()] {
@@ -396,7 +405,8 @@ fn a_smaller_path_mtu_is_repaired_in_disorder() {
     }
 }
 
-/// What was SACKed before the tags were cleared is no arrival when it is reported again: only a copy that left since is.
+/// What was SACKed before the tags were cleared is no arrival when it is reported again: only a
+/// copy that left since is.
 #[test]
 fn what_was_sacked_before_is_no_arrival_but_its_copy_is() {
     let mut bench = out(10);

@@ -193,7 +193,8 @@ fn small_window_is_used_after_the_override() {
     assert_eq!(bench.drain(), [(0, 900, NewData)]);
 }
 
-/// A receiver whose largest window is odd, and less than two segments, frees half of it at a time: the smaller half.
+/// A receiver whose largest window is odd, and less than two segments, frees half of it at a time:
+/// the smaller half.
 #[test]
 fn half_of_an_odd_window_is_used_without_waiting() {
     for (largest, freed, leaves) in
@@ -295,8 +296,9 @@ fn paced_departures_keep_their_distance() {
     assert_eq!(departures(&mut bench, 3), [0, 5000, 10_000]);
 }
 
-/// A path of 100 ms stands still for ten minutes, of which an ACK then gives a sample. Thereafter a paced window leaves as
-/// before: the pace does not remember the stall, nor does a departure that became pending while it was in force.
+/// A path of 100 ms stands still for ten minutes, of which an ACK then gives a sample. Thereafter a
+/// paced window leaves as before: the pace does not remember the stall, nor does a departure that
+/// became pending while it was in force.
 #[test]
 fn a_stall_of_minutes_does_not_set_the_pace() {
     for revise in [Revise::Retroactive, Revise::NextDeparture, Revise::Banked] {
@@ -341,12 +343,14 @@ fn as_many_segments_leave_at_once_as_the_driver_cannot_tell_apart() {
     }
 }
 
-/// What an algorithm is told on an ACK: that its window (here by way of the pace that follows from it) held data back.
+/// What an algorithm is told on an ACK: that its window (here by way of the pace that follows from
+/// it) held data back.
 #[test]
 fn a_pace_that_follows_from_the_window_limits_as_the_window_does() {
     let paced = Pacing::Gap { time: ms(100), over: Window::from_bytes(10 * u64::from(SMSS)) };
     let rate = Pacing::AtRate(Rate::from_bytes_per_second(100_000));
-    // Bytes written, the pace, and whether the window counts as the limit; its room is ten segments.
+    // Bytes written, the pace, and whether the window counts as the limit; its room is ten
+    // segments.
     for (written, pacing, limited) in [(100, paced, true), (5, paced, false), (100, rate, false)] {
         let mut bench = Setup::default().open();
         bench.write(written * SMSS);
@@ -395,9 +399,9 @@ fn departure_clock_ignores_the_window() {
     assert_eq!(bench.drain().len(), 1);
 }
 
-/// The departure clock at half a segment per round trip, with a receiver that acknowledges every second segment: its wait for the
-/// second one must not enter the clock's RTT, which would then grow by a round trip with each round (Ahmed 2019, section 6.3:
-/// 400, 600, 800 us instead of 200).
+/// The departure clock at half a segment per round trip, with a receiver that acknowledges every
+/// second segment: its wait for the second one must not enter the clock's RTT, which would then
+/// grow by a round trip with each round (Ahmed 2019, section 6.3: 400, 600, 800 us instead of 200).
 #[test]
 fn the_receivers_wait_does_not_enter_the_clocks_rtt() {
     let rtt = Duration::from_micros(200);
@@ -424,8 +428,9 @@ fn the_receivers_wait_does_not_enter_the_clocks_rtt() {
     assert!(bench.info().rtt.unwrap() > rtt, "it does enter the one that feeds the RTO");
 }
 
-/// A path of 1 ms, a minimum of the timeout of 1 ms, half a segment per round trip, a peer that waits for two segments or
-/// 40 ms: the timeout has room for the second segment's departure, and for the timer if no second one comes.
+/// A path of 1 ms, a minimum of the timeout of 1 ms, half a segment per round trip, a peer that
+/// waits for two segments or 40 ms: the timeout has room for the second segment's departure, and
+/// for the timer if no second one comes.
 #[test]
 fn the_timeout_waits_for_what_the_clock_and_the_peers_timer_hold() {
     for (written, outstanding, rto) in [(1, 1, 45), (2, 2, 5)] {
@@ -448,7 +453,8 @@ fn the_timeout_waits_for_what_the_clock_and_the_peers_timer_hold() {
     }
 }
 
-/// A peer that acknowledges every second segment holds the ACK of a single one for 40 ms. The pace does not follow.
+/// A peer that acknowledges every second segment holds the ACK of a single one for 40 ms. The pace
+/// does not follow.
 #[test]
 fn the_peers_timer_does_not_set_the_pace() {
     let mut bench = Setup { rtt: Some(ms(1)), ..Setup::default() }.open();
@@ -570,7 +576,8 @@ fn response_finds_a_timeout_genuine() {
     assert_eq!(bench.events().len(), 1);
 }
 
-/// The core's rule: after three undecided timeouts the conventional response takes over, head first.
+/// The core's rule: after three undecided timeouts the conventional response takes over, head
+/// first.
 #[test]
 fn undecided_response_is_replaced() {
     let mut bench = probing();
@@ -722,8 +729,8 @@ fn timers_survive_the_end() {
     assert_eq!(bench.snd.stalled_since(), None);
 }
 
-/// Karn's algorithm, RFC 6298, section 3: the ACK of a repaired hole covers what had waited behind it at the peer, and is no
-/// measure of that. With SACK, what waited was reported when it came.
+/// Karn's algorithm, RFC 6298, section 3: the ACK of a repaired hole covers what had waited behind
+/// it at the peer, and is no measure of that. With SACK, what waited was reported when it came.
 #[test]
 fn what_waited_behind_a_repaired_hole_gives_no_sample() {
     for (sack, part) in [(false, 10_000), (false, 1_500), (true, 10_000)] {

@@ -23,7 +23,8 @@ fn ten_out() -> Bench {
     bench
 }
 
-/// Section 7.2: PTO = 2 * SRTT; section 7.3: without new data, the highest segment; then the RTO starts anew.
+/// Section 7.2: PTO = 2 * SRTT; section 7.3: without new data, the highest segment; then the RTO
+/// starts anew.
 #[test]
 fn the_last_segment_goes_again_after_two_round_trips() {
     let mut bench = ten_out();
@@ -58,8 +59,8 @@ fn the_probe_is_new_data_where_there_is_some() {
     assert_eq!(bench.blocked(), Blocked::CongestionWindow);
     bench.fire();
     assert_eq!(bench.drain(), [(10_000, 1000, TailLossProbe)]);
-    // It arrives: the tail before it was lost. What left with it took 300 ms; after a reordering window beyond that RACK
-    // repairs it in recovery.
+    // It arrives: the tail before it was lost. What left with it took 300 ms; after a reordering
+    // window beyond that RACK repairs it in recovery.
     bench.pass(ms(100));
     bench.sack(8000, &[(10_000, 11_000)]);
     assert_eq!(bench.timer(), Some((ms(25), Reorder)));
@@ -114,8 +115,9 @@ fn steady(rto_floor: RtoFloor) -> Bench {
     bench
 }
 
-/// A path whose RTT does not vary, and a single segment: its ACK may come 200 ms late, and neither the
-/// probe nor the timeout is sooner, whatever the floor of the RTO applies to (RFC 8985, sections 7.2 and 8).
+/// A path whose RTT does not vary, and a single segment: its ACK may come 200 ms late, and neither
+/// the probe nor the timeout is sooner, whatever the floor of the RTO applies to (RFC 8985,
+/// sections 7.2 and 8).
 #[test]
 fn neither_probe_nor_timeout_overtakes_a_delayed_ack() {
     for rto_floor in [RtoFloor::Variance, RtoFloor::Sum] {
@@ -199,7 +201,8 @@ fn one_probe_at_a_time_and_a_sample_between_two() {
     assert_eq!(bench.timer().unwrap().1, Tlp, "the new data gave a sample, and answered");
 }
 
-/// Section 7.4: the probe repaired the only loss. Congestion control hears of it once more is acknowledged.
+/// Section 7.4: the probe repaired the only loss. Congestion control hears of it once more is
+/// acknowledged.
 #[test]
 fn a_loss_that_the_probe_repaired_is_reported() {
     let mut bench = ten_out();

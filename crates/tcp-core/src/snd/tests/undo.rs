@@ -1,4 +1,5 @@
-//! Taking back a fast recovery that was needless: RFC 3522's test by timestamps, and DSACK. And PRR in a connection.
+//! Taking back a fast recovery that was needless: RFC 3522's test by timestamps, and DSACK. And PRR
+//! in a connection.
 
 use super::bench::{Bench, SMSS, Setup, ms};
 use crate::packet::SendReason::FastRetransmit;
@@ -6,7 +7,8 @@ use crate::policy::cc::{Phase, Recovery, Undo};
 use crate::snd::AckSegment;
 use std::vec::Vec;
 
-/// Ten segments left at 1.000 s; at 1.101 s four of them are SACKed, and the first one is retransmitted at 1.102 s.
+/// Ten segments left at 1.000 s; at 1.101 s four of them are SACKed, and the first one is
+/// retransmitted at 1.102 s.
 fn recovering(dupack: bool, undo: bool) -> Bench {
     let mut setup = if dupack { Setup::default() } else { Setup::rack() };
     setup.cwnd = Some(20);
@@ -211,8 +213,8 @@ fn prr_lets_the_first_retransmission_of_a_timer_leave() {
     assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
 }
 
-/// Without SACK: six segments have overtaken the head, which was retransmitted in vain; the first 7,000 bytes are
-/// acknowledged.
+/// Without SACK: six segments have overtaken the head, which was retransmitted in vain; the first
+/// 7,000 bytes are acknowledged.
 fn overtaken_by_six() -> Bench {
     let mut setup = Setup { sack: false, ..Setup::default() };
     setup.cwnd = Some(20);
@@ -247,8 +249,9 @@ fn overtaken_again(bench: &mut Bench) {
     }
 }
 
-/// Without SACK: a segment that six others overtake is taken for lost once. The next time so many duplicate ACKs prove nothing,
-/// each lets a new segment go, and a timeout that has to repair a loss brings the usual threshold back.
+/// Without SACK: a segment that six others overtake is taken for lost once. The next time so many
+/// duplicate ACKs prove nothing, each lets a new segment go, and a timeout that has to repair a
+/// loss brings the usual threshold back.
 #[test]
 fn without_sack_the_duplicate_ack_threshold_follows_the_path() {
     let mut bench = overtaken_by_six();
@@ -266,8 +269,8 @@ fn without_sack_the_duplicate_ack_threshold_follows_the_path() {
     assert_eq!(bench.info().ca_state, Phase::Recovery, "three again");
 }
 
-/// Behind an episode that is over, duplicate ACKs prove nothing before the ACK covers more (RFC 6582, section 3.2, step 2). A timeout
-/// that repairs the head there says nothing of the threshold.
+/// Behind an episode that is over, duplicate ACKs prove nothing before the ACK covers more (RFC
+/// 6582, section 3.2, step 2). A timeout that repairs the head there says nothing of the threshold.
 #[test]
 fn a_timeout_behind_a_recovery_leaves_the_duplicate_ack_threshold() {
     let mut bench = overtaken_by_six();

@@ -52,7 +52,8 @@ impl Crowd {
         self.excess = self.excess.max(held.saturating_sub(BUDGET) / connections.max(1));
     }
 
-    /// No ACK of B takes back window that another one has promised, but for rounding (RFC 7323, section 2.4).
+    /// No ACK of B takes back window that another one has promised, but for rounding (RFC 7323,
+    /// section 2.4).
     fn check_edge(&mut self, wire: &Wire) {
         let Ok(datagram) = parse(&wire.rx()) else { panic!("B sends packets") };
         let Transport::Tcp(segment) = datagram.transport else { return };

@@ -169,7 +169,8 @@ fn a_peer_without_a_port_is_not_answered() {
     assert_eq!(host.send(flow, None, b"x"), Err(UdpError::BadRemote));
 }
 
-/// RFC 4787, section 5: an address translation may let through what another port or host sends. It is shown as its sender's.
+/// RFC 4787, section 5: an address translation may let through what another port or host sends. It
+/// is shown as its sender's.
 #[test]
 fn a_flows_peer_can_be_sent_to_from_any_address_of_the_endpoint() {
     for version in [0, 1] {

@@ -1,4 +1,5 @@
-//! UDP: sockets, flows, and what strangers cannot do to them. Packets are built and read by etherparse.
+//! UDP: sockets, flows, and what strangers cannot do to them. Packets are built and read by
+//! etherparse.
 
 mod flows;
 mod sockets;

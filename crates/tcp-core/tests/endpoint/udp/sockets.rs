@@ -243,7 +243,8 @@ fn addresses_that_are_no_hosts_are_not_sent_to() {
     assert_eq!(bare.send(id, Some("10.0.0.2:9"), b"x"), Err(UdpError::NotLocal));
 }
 
-/// RFC 8085, section 5.1: a stranger whom a socket has sent to knows nothing of the port of the next one, which asks a resolver.
+/// RFC 8085, section 5.1: a stranger whom a socket has sent to knows nothing of the port of the
+/// next one, which asks a resolver.
 #[test]
 fn the_port_of_one_socket_says_nothing_about_the_next() {
     for version in [0, 1] {

@@ -1,5 +1,5 @@
-//! A3 in daily use: beside the ACK policies of today, with kernel-like senders. The paper has nothing of the kind; its own
-//! sender and its own profile are in the other parts.
+//! A3 in daily use: beside the ACK policies of today, with kernel-like senders. The paper has
+//! nothing of the kind; its own sender and its own profile are in the other parts.
 
 mod runs;
 
@@ -76,7 +76,8 @@ fn acks<'a>(policy: Policy, cells: impl Iterator<Item = &'a runs::Cell>) -> f64 
     ours / linux
 }
 
-/// The claim: in no cell less goodput, more spurious retransmissions or longer stalls than under Linux's policy, and hardly more ACKs.
+/// The claim: in no cell less goodput, more spurious retransmissions or longer stalls than under
+/// Linux's policy, and hardly more ACKs.
 fn never_worse(policy: Policy, workload: Workload, cells: &[runs::Cell]) -> [Check; 4] {
     let id = |what: &str| format!("daily/{}/{what}/{}", policy.id(), workload.id());
     let what = |what: &str| format!("{}, {}: {what}", policy.words(), workload.words());
@@ -109,7 +110,8 @@ fn never_worse(policy: Policy, workload: Workload, cells: &[runs::Cell]) -> [Che
     ]
 }
 
-/// What the matrix must show to be one: senders that lock under plain delayed ACKs, and why the published profile is no default.
+/// What the matrix must show to be one: senders that lock under plain delayed ACKs, and why the
+/// published profile is no default.
 fn contrast(cells: &[runs::Cell]) -> Vec<Check> {
     let worst = |policy| least(cells.iter().map(|cell| cell.gain(policy)));
     vec![

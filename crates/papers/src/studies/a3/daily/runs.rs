@@ -181,8 +181,9 @@ pub(super) struct Measured {
 const PATIENCE: u64 = 10_000_000;
 
 impl Measured {
-    /// `delay`: of the path, one way, ns. Whatever is sent arrives after it, and the applications always have something to send
-    /// or to answer; so if nothing arrives for longer, both ends wait.
+    /// `delay`: of the path, one way, ns. Whatever is sent arrives after it, and the applications
+    /// always have something to send or to answer; so if nothing arrives for longer, both ends
+    /// wait.
     fn of(outcome: &Outcome, delay: u64) -> Result<Self, String> {
         let trace = outcome.record.trace.as_ref().ok_or("the scenario keeps no trace")?;
         if trace.omitted > 0 {
@@ -351,7 +352,8 @@ mod tests {
         }
     }
 
-    /// Under delayed ACKs a bulk transfer with 2 KB of send buffer sends, waits for the receiver's timer, and sends again.
+    /// Under delayed ACKs a bulk transfer with 2 KB of send buffer sends, waits for the receiver's
+    /// timer, and sends again.
     #[test]
     fn a_wait_for_the_timer_is_a_stall() {
         let setting = Setting { workload: Workload::Bulk, path: PATHS[1], segment: 1448, nagle: true };

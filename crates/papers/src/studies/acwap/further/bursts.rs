@@ -1,4 +1,5 @@
-//! How evenly the sender's packets leave: how many follow one another within half of the time that one takes on the link.
+//! How evenly the sender's packets leave: how many follow one another within half of the time that
+//! one takes on the link.
 
 use crate::ScenarioText;
 use crate::error::ReproduceError;

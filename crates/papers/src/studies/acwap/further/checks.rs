@@ -9,7 +9,8 @@ use crate::error::ReproduceError;
 use crate::{Check, Finding, Outputs, Request};
 use ackline_lab::stats::mean;
 
-/// Losses of ACWAP by those of what it wraps: the bound, for each condition of a table. What has none is a sentence of the page.
+/// Losses of ACWAP by those of what it wraps: the bound, for each condition of a table. What has
+/// none is a sentence of the page.
 const LOSSES: [(&Condition, f64); 5] =
     [(&QUEUES[0], 0.3), (&QUEUES[1], 0.8), (&ACKS[1], 0.3), (&ACKS[2], 0.3), (&QUEUES[2], 1.5)];
 
@@ -94,7 +95,8 @@ fn start(ratio: Ratio<'_>) -> Result<Vec<Check>, ReproduceError> {
     Ok(found)
 }
 
-/// With exact timers every packet leaves alone; with coarse ones in bursts of what the pace gives in a tick.
+/// With exact timers every packet leaves alone; with coarse ones in bursts of what the pace gives
+/// in a tick.
 fn bursts(outputs: &Outputs) -> Result<Vec<Check>, ReproduceError> {
     let mut found = vec![];
     for sender in &SENDERS {

@@ -26,7 +26,8 @@ pub(super) struct Control {
     pub(super) cc: &'static str,
 }
 
-/// The scenario as it stands: drop-tail, 0.2 ms of noise on the ACKs' way, an ACK for each packet, one flow.
+/// The scenario as it stands: drop-tail, 0.2 ms of noise on the ACKs' way, an ACK for each packet,
+/// one flow.
 const BASE: Condition = Condition { id: "base", name: "drop-tail, 250 kB", set: &[] };
 
 /// Noise on the ACKs' way.
@@ -87,7 +88,8 @@ pub(super) const BUFFERS: [(f64, Condition); 6] = [
 pub(super) const TEN: Condition =
     Condition { id: "ten", name: "ten flows", set: &["app.flow.count=10", "app.flow.stagger=100ms"] };
 
-/// From the first packet on, for half a minute: on the scenario's line, and on a slower one with a buffer of a round trip.
+/// From the first packet on, for half a minute: on the scenario's line, and on a slower one with a
+/// buffer of a round trip.
 pub(super) const LINES: [Condition; 2] = [
     Condition { id: "start", name: "100 Mbit/s, 100 ms, 250 kB", set: &["measure.from=0s", "duration=30s"] },
     Condition {

@@ -1,4 +1,5 @@
-//! ACWAP beyond the paper: noise, AQMs and marks, other controls, delayed ACKs, buffers, ten flows, bursts, the first slow start.
+//! ACWAP beyond the paper: noise, AQMs and marks, other controls, delayed ACKs, buffers, ten flows,
+//! bursts, the first slow start.
 
 mod bursts;
 mod checks;

@@ -1,5 +1,6 @@
-//! M + 1 flows share a drop-tail router; behind it one of them stalls for k round trips with N segments out. The draft's section 2.2:
-//! go-back-N then costs up to N/2 + M k packets, and whoever restores its window still up to M k.
+//! M + 1 flows share a drop-tail router; behind it one of them stalls for k round trips with N
+//! segments out. The draft's section 2.2: go-back-N then costs up to N/2 + M k packets, and whoever
+//! restores its window still up to M k.
 
 use super::super::responses::Response;
 use super::super::runs::differences;

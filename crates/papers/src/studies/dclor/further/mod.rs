@@ -25,7 +25,8 @@ fn seeds(request: &Request) -> u32 {
     request.seeds.unwrap_or(if request.quick { 5 } else { 10 }).max(1)
 }
 
-/// The scenario with what a response sets, for the connections of `conn`: all, or those of an application.
+/// The scenario with what a response sets, for the connections of `conn`: all, or those of an
+/// application.
 fn scenario(
     text: ScenarioText,
     conn: &str,

@@ -1,5 +1,5 @@
-//! A change of subnets: packets are late, and the path has ten times its capacity, or a tenth, from there on (the draft's section
-//! 3.2).
+//! A change of subnets: packets are late, and the path has ten times its capacity, or a tenth, from
+//! there on (the draft's section 3.2).
 
 use super::super::responses::Response;
 use super::{compared, flow, redundant, scenario, seeds, timeouts};

@@ -25,9 +25,10 @@ pub(super) const GOALS: [Goal; 3] = [
 ];
 
 impl Goal {
-    /// By how much the downloads' part misses the goal; or, if that is less, the share of the uplink that could still be moved
-    /// towards it: where downloads have too little, what ACKs lack of all but the least share, and where they have too much, what
-    /// ACKs have beyond the least share.
+    /// By how much the downloads' part misses the goal; or, if that is less, the share of the
+    /// uplink that could still be moved towards it: where downloads have too little, what ACKs lack
+    /// of all but the least share, and where they have too much, what ACKs have beyond the least
+    /// share.
     pub(super) fn miss(&self, run: &Shares) -> f64 {
         let lack = self.down.unwrap_or(run.up) - run.down;
         if lack > 0.0 {
@@ -37,8 +38,9 @@ impl Goal {
         }
     }
 
-    /// The fixed share that comes nearest to the goal. With equal parts it is the one whose smaller part is largest; otherwise that
-    /// with the largest upload of those that give downloads what they shall have, or the one with the largest download.
+    /// The fixed share that comes nearest to the goal. With equal parts it is the one whose smaller
+    /// part is largest; otherwise that with the largest upload of those that give downloads what
+    /// they shall have, or the one with the largest download.
     pub(super) fn best<'a>(&self, fixed: &[(&'a str, Shares)]) -> (&'a str, Shares) {
         let score = |run: &Shares| match self.down {
             None => (0.0, run.up.min(run.down)),

@@ -32,7 +32,8 @@ const ACKS: [(&str, &str); 3] =
 const COUNTS: [&str; 2] = ["1", "10"];
 /// Fixed shares, among which the best one is looked for.
 const FIXED: [&str; 7] = ["0.02", "0.1", "0.3", "0.5", "0.7", "0.9", "0.96"];
-/// By how much a part may miss its goal, and by which share the sum may stay below that of the best fixed share.
+/// By how much a part may miss its goal, and by which share the sum may stay below that of the best
+/// fixed share.
 const POINTS: f64 = 0.03;
 const LOSS: f64 = 0.02;
 
@@ -161,14 +162,16 @@ pub(super) fn evaluate(request: &Request, outputs: &Outputs) -> Result<Reproduct
     Ok(found)
 }
 
-/// The worst that became of a goal on a line: by how much it was missed, and the sum as a share of that of the best fixed share.
+/// The worst that became of a goal on a line: by how much it was missed, and the sum as a share of
+/// that of the best fixed share.
 struct Worst {
     line: &'static str,
     off: f64,
     sum: f64,
 }
 
-/// The adaptive share beside the best fixed one: a table, and two checks for each line, which is returned.
+/// The adaptive share beside the best fixed one: a table, and two checks for each line, which is
+/// returned.
 fn compare(
     mode: &Mode,
     goal: Goal,

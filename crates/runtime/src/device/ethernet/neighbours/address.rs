@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// All nodes of the link: RFC 4291, section 2.7.1.
 pub(super) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// The multicast address on which a host hears solicitations for `address`: RFC 4291, section 2.7.1.
+/// The multicast address on which a host hears solicitations for `address`: RFC 4291, section
+/// 2.7.1.
 pub(super) const fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = address.octets();
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | a as u16, (b as u16) << 8 | c as u16)

@@ -1,7 +1,7 @@
 //! Address ownership: probing an address before use, announcing it and defending it.
 //!
-//! RFC 5227 for IPv4; RFC 4862, section 5.4, for IPv6, with the same schedule. Both differ from their RFC in the times
-//! only, which [`ClaimConfig`](super::ClaimConfig) holds.
+//! RFC 5227 for IPv4; RFC 4862, section 5.4, for IPv6, with the same schedule. Both differ from
+//! their RFC in the times only, which [`ClaimConfig`](super::ClaimConfig) holds.
 
 use super::config::ClaimConfig;
 use ackline_tcp_core::Instant;
@@ -11,7 +11,8 @@ use ackline_tcp_core::Instant;
 pub(super) enum Claim {
     /// Nothing was done yet.
     Unclaimed,
-    /// `sent` probes are out. The address is not used (RFC 5227, section 2.1; "tentative" in RFC 4862).
+    /// `sent` probes are out. The address is not used (RFC 5227, section 2.1; "tentative" in RFC
+    /// 4862).
     Probing { sent: u32, next: Instant },
     /// The address is this host's and has been announced `announced` times.
     Ours { announced: u32, next: Option<Instant>, defended: Option<Instant> },
@@ -84,8 +85,8 @@ impl Claim {
 
     /// Another host uses the address, or is about to while this one is, too.
     ///
-    /// An address in use is never given up, since connections depend on it: RFC 5227, section 2.4, (c). It is
-    /// defended at most once per interval, so that two such hosts do not storm.
+    /// An address in use is never given up, since connections depend on it: RFC 5227, section 2.4,
+    /// (c). It is defended at most once per interval, so that two such hosts do not storm.
     pub(super) fn conflict(&mut self, now: Instant, config: &ClaimConfig) -> Conflict {
         match self {
             Self::Ours { defended, .. } => {

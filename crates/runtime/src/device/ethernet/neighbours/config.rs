@@ -16,7 +16,8 @@ pub struct Attachment {
     pub addresses: Vec<IpNet>,
     /// The next hop of everything else, at most one per IP version.
     pub gateways: Vec<IpAddr>,
-    /// Neighbours with a fixed Ethernet address: never resolved, and never changed by received messages.
+    /// Neighbours with a fixed Ethernet address: never resolved, and never changed by received
+    /// messages.
     pub neighbours: Vec<(IpAddr, MacAddress)>,
 }
 
@@ -114,33 +115,34 @@ fn reaches(own: &IpNet, gateway: IpAddr) -> bool {
     own.contains(&gateway) || own.addr().is_ipv4() == gateway.is_ipv4() && (alone || is_link_local(gateway))
 }
 
-/// Timers and limits of neighbour resolution. Names in parentheses are those of RFC 4861, section 10; ARP
-/// uses the same values, since RFC 826 defines none.
+/// Timers and limits of neighbour resolution. Names in parentheses are those of RFC 4861, section
+/// 10; ARP uses the same values, since RFC 826 defines none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NeighbourConfig {
-    /// Maximum number of neighbours to remember, at least 1, not counting gateways and fixed entries. Default
-    /// 1024.
+    /// Maximum number of neighbours to remember, at least 1, not counting gateways and fixed
+    /// entries. Default 1024.
     pub max_entries: usize,
     /// Time between two requests for one neighbour (RETRANS_TIMER). Default 1 s.
     pub retransmit: Duration,
-    /// Requests to the whole link before a neighbour counts as missing (MAX_MULTICAST_SOLICIT), at least 1.
-    /// Default 3.
+    /// Requests to the whole link before a neighbour counts as missing (MAX_MULTICAST_SOLICIT), at
+    /// least 1. Default 3.
     pub multicast_requests: u32,
-    /// Requests to the address that a neighbour had, before it is forgotten (MAX_UNICAST_SOLICIT), at least 1.
-    /// Default 3.
+    /// Requests to the address that a neighbour had, before it is forgotten (MAX_UNICAST_SOLICIT),
+    /// at least 1. Default 3.
     pub unicast_requests: u32,
-    /// Mean time for which an answer proves that a neighbour is reachable (REACHABLE_TIME); each entry draws
-    /// its own, 0.5 to 1.5 times this. Default 30 s.
+    /// Mean time for which an answer proves that a neighbour is reachable (REACHABLE_TIME); each
+    /// entry draws its own, 0.5 to 1.5 times this. Default 30 s.
     pub reachable: Duration,
-    /// Time between the first packet to a neighbour that has not been heard from lately and the probe of
-    /// whether it is still there (DELAY_FIRST_PROBE_TIME). Default 5 s.
+    /// Time between the first packet to a neighbour that has not been heard from lately and the
+    /// probe of whether it is still there (DELAY_FIRST_PROBE_TIME). Default 5 s.
     pub delay: Duration,
-    /// Maximum number of answers and requests waiting for the device; more are dropped and counted. Default
-    /// 64.
+    /// Maximum number of answers and requests waiting for the device; more are dropped and counted.
+    /// Default 64.
     pub max_outgoing: usize,
-    /// Maximum bytes waiting for the resolution of one neighbour, including headers and bookkeeping; the
-    /// oldest packets are dropped and counted. Default 212,992, as Linux's `unres_qlen_bytes`.
+    /// Maximum bytes waiting for the resolution of one neighbour, including headers and
+    /// bookkeeping; the oldest packets are dropped and counted. Default 212,992, as Linux's
+    /// `unres_qlen_bytes`.
     pub max_waiting: usize,
     /// The same limit for all neighbours together. Default 1 MiB.
     pub max_waiting_total: usize,
@@ -165,22 +167,23 @@ impl Default for NeighbourConfig {
     }
 }
 
-/// How the host checks that nobody else has its addresses and announces them: RFC 5227 for IPv4, RFC 4862,
-/// section 5.4, for IPv6.
+/// How the host checks that nobody else has its addresses and announces them: RFC 5227 for IPv4,
+/// RFC 4862, section 5.4, for IPv6.
 ///
-/// The RFCs' times suit a host that boots with thousands of others: up to 7 s before an IPv4 address is used,
-/// 1 s for an IPv6 address. That is too long for a program that opens a device. On a working Ethernet an
-/// answer takes less than a millisecond.
+/// The RFCs' times suit a host that boots with thousands of others: up to 7 s before an IPv4
+/// address is used, 1 s for an IPv6 address. That is too long for a program that opens a device. On
+/// a working Ethernet an answer takes less than a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClaimConfig {
-    /// Probes before an address is used (PROBE_NUM: 3; DupAddrDetectTransmits: 1); 0 uses it at once. Default
-    /// 3.
+    /// Probes before an address is used (PROBE_NUM: 3; DupAddrDetectTransmits: 1); 0 uses it at
+    /// once. Default 3.
     pub probes: u32,
-    /// Time between probes, and from the last probe to the first use of the address (PROBE_MIN: 1 s,
-    /// ANNOUNCE_WAIT: 2 s; RETRANS_TIMER: 1 s). Default 100 ms.
+    /// Time between probes, and from the last probe to the first use of the address (PROBE_MIN: 1
+    /// s, ANNOUNCE_WAIT: 2 s; RETRANS_TIMER: 1 s). Default 100 ms.
     pub probe_interval: Duration,
-    /// Announcements that the address is this host's (ANNOUNCE_NUM: 2; MAX_NEIGHBOR_ADVERTISEMENT: 3). Default 2.
+    /// Announcements that the address is this host's (ANNOUNCE_NUM: 2; MAX_NEIGHBOR_ADVERTISEMENT:
+    /// 3). Default 2.
     pub announcements: u32,
     /// Time between announcements (ANNOUNCE_INTERVAL: 2 s). Default 2 s.
     pub announce_interval: Duration,

@@ -1,4 +1,5 @@
-//! One neighbour: the state machine of RFC 4861, section 7.3, for both IP versions, as Linux does it.
+//! One neighbour: the state machine of RFC 4861, section 7.3, for both IP versions, as Linux does
+//! it.
 //!
 //! ```text
 //!            asked by a packet          answer                     time is up
@@ -9,13 +10,15 @@
 //!                                       no answer           nothing was heard
 //! ```
 //!
-//! An ARP reply to a request that is open counts as a solicited advertisement that overrides; any other ARP
-//! message with the neighbour's address as sender counts as an unsolicited one (RFC 826's merge).
+//! An ARP reply to a request that is open counts as a solicited advertisement that overrides; any
+//! other ARP message with the neighbour's address as sender counts as an unsolicited one (RFC 826's
+//! merge).
 //!
-//! Upper-layer hints of forward progress are not used; RFC 4861, section 7.3.1, permits them but does not
-//! demand them. A segment with the ACK bit is no such hint: it does not show that what this host sent
-//! *lately* arrived. So a neighbour in use gets one unicast request per reachable time and delay, about every
-//! 35 s. Received packets need no lookup, and a path that only works in one direction is noticed.
+//! Upper-layer hints of forward progress are not used; RFC 4861, section 7.3.1, permits them but
+//! does not demand them. A segment with the ACK bit is no such hint: it does not show that what
+//! this host sent *lately* arrived. So a neighbour in use gets one unicast request per reachable
+//! time and delay, about every 35 s. Received packets need no lookup, and a path that only works in
+//! one direction is noticed.
 
 use super::config::NeighbourConfig;
 use crate::mac::MacAddress;
@@ -34,7 +37,8 @@ pub(super) enum NeighbourState {
     Delay { mac: MacAddress, until: Instant },
     /// `sent` unicast probes have been sent.
     Probe { mac: MacAddress, sent: u32, next: Instant },
-    /// Its address was configured; received messages do not change it. (Linux's name, not one of RFC 4861.)
+    /// Its address was configured; received messages do not change it. (Linux's name, not one of
+    /// RFC 4861.)
     Permanent { mac: MacAddress },
 }
 
@@ -92,8 +96,8 @@ impl NeighbourState {
         }
     }
 
-    /// When [`expired`](Self::expired) is to be called. A neighbour that is reachable becomes stale when it is next
-    /// used, without a timer.
+    /// When [`expired`](Self::expired) is to be called. A neighbour that is reachable becomes stale
+    /// when it is next used, without a timer.
     pub(super) const fn deadline(&self) -> Option<Instant> {
         match *self {
             Self::Incomplete { next, .. } | Self::Probe { next, .. } => Some(next),
@@ -111,8 +115,8 @@ impl NeighbourState {
         }
     }
 
-    /// A packet is sent to the neighbour: RFC 4861, section 7.3.3. If its reachable time is over, it becomes
-    /// stale first.
+    /// A packet is sent to the neighbour: RFC 4861, section 7.3.3. If its reachable time is over,
+    /// it becomes stale first.
     pub(super) fn used(&mut self, now: Instant, config: &NeighbourConfig) {
         if let Some(mac) = self.mac().filter(|_| self.heeds_use(now)) {
             *self = Self::Delay { mac, until: now + config.delay };
@@ -157,7 +161,8 @@ impl NeighbourState {
         matches!(self, Self::Incomplete { .. } | Self::Probe { .. })
     }
 
-    /// An advertisement, or its ARP equivalent: RFC 4861, section 7.2.5. An answer is valid for `reachable`.
+    /// An advertisement, or its ARP equivalent: RFC 4861, section 7.2.5. An answer is valid for
+    /// `reachable`.
     pub(super) fn heard(&mut self, now: Instant, news: &News, reachable: Duration) -> Effect {
         if matches!(self, Self::Permanent { .. }) {
             return Effect::default();

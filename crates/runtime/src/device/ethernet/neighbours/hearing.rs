@@ -18,8 +18,8 @@ impl Neighbours {
             return;
         }
         let (sender, target) = (IpAddr::V4(arp.sender), IpAddr::V4(arp.target));
-        // RFC 5227, section 2.1.1: while probing, another host's probe for the same address counts as a
-        // conflict too. Otherwise it is answered like any request.
+        // RFC 5227, section 2.1.1: while probing, another host's probe for the same address counts
+        // as a conflict too. Otherwise it is answered like any request.
         let rival_probe = arp.sender.is_unspecified() && self.claim_of(target).is_some_and(Claim::is_probing);
         if rival_probe {
             return self.conflict(now, target, arp.sender_mac);
@@ -110,7 +110,8 @@ impl Neighbours {
         }
     }
 
-    /// Remembers a neighbour that asked, if it is one: RFC 826's table after the merge; RFC 4861, section 7.2.3.
+    /// Remembers a neighbour that asked, if it is one: RFC 826's table after the merge; RFC 4861,
+    /// section 7.2.3.
     fn learn(&mut self, now: Instant, ip: IpAddr, mac: MacAddress) {
         if self.hop(ip) != Ok(Hop::Neighbour(ip)) {
             return;

@@ -1,6 +1,7 @@
 //! ARP and neighbour-discovery messages in Ethernet frames, through `smoltcp::wire`.
 //!
-//! Parsing checks all that needs no knowledge of the host: RFC 826's fields, and the rules of RFC 4861, section 7.1.
+//! Parsing checks all that needs no knowledge of the host: RFC 826's fields, and the rules of RFC
+//! 4861, section 7.1.
 
 use super::address::{ALL_NODES, is_host, solicited_node};
 use crate::mac::MacAddress;
@@ -14,7 +15,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Octets of an Ethernet header without a tag.
 const ETHERNET_HEADER_LEN: usize = 14;
-/// The longest message: a solicitation or advertisement with one option (Ethernet 14, IPv6 40, ICMPv6 24, option 8).
+/// The longest message: a solicitation or advertisement with one option (Ethernet 14, IPv6 40,
+/// ICMPv6 24, option 8).
 const MAX_LEN: usize = ETHERNET_HEADER_LEN + 40 + 24 + 8;
 /// RFC 4861, section 7.1: proof that no router forwarded the message.
 const HOP_LIMIT: u8 = 255;
@@ -37,11 +39,11 @@ impl std::ops::Deref for Frame {
 /// A message to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outgoing {
-    /// Who has `target`? From an own address of the same version; to one station if `to` names it, else to all
-    /// that may have it.
+    /// Who has `target`? From an own address of the same version; to one station if `to` names it,
+    /// else to all that may have it.
     Request { from: IpAddr, target: IpAddr, to: Option<MacAddress> },
-    /// Does anybody use this address, which is about to be an own one? RFC 5227, section 2.1.1; RFC 4862, section
-    /// 5.4.2.
+    /// Does anybody use this address, which is about to be an own one? RFC 5227, section 2.1.1; RFC
+    /// 4862, section 5.4.2.
     Probe { target: IpAddr },
     /// The own address `own` is here, in answer to a station.
     Reply { own: IpAddr, to: IpAddr, mac: MacAddress },
@@ -55,8 +57,8 @@ pub(super) enum Incoming {
     Arp(Arp),
     Solicitation(Solicitation),
     Advertisement(Advertisement),
-    /// Neighbour discovery that a host with fixed addresses and gateways has no use for: routers' messages and
-    /// redirects.
+    /// Neighbour discovery that a host with fixed addresses and gateways has no use for: routers'
+    /// messages and redirects.
     Unused,
 }
 
@@ -140,7 +142,8 @@ fn parse_arp(packet: &[u8]) -> Result<Incoming, Invalid> {
 
 fn parse_ipv6(frame_source: MacAddress, packet: &[u8]) -> Result<Option<Incoming>, Invalid> {
     let Ok(ip) = Ipv6Packet::new_checked(packet) else { return Ok(None) };
-    // A message behind extension headers is left alone; a fragmented one must be (RFC 6980, section 5).
+    // A message behind extension headers is left alone; a fragmented one must be (RFC 6980, section
+    // 5).
     if ip.next_header() != IpProtocol::Icmpv6 {
         return Ok(None);
     }
@@ -215,7 +218,8 @@ impl Outgoing {
             Self::Reply { own: IpAddr::V4(own), to: IpAddr::V4(to), mac: their } => {
                 arp(mac, their, ArpOperation::Reply, own, Some(their), to)
             }
-            // RFC 5227, section 3: a request, since some hosts take no notice of replies that they did not ask for.
+            // RFC 5227, section 3: a request, since some hosts take no notice of replies that they
+            // did not ask for.
             Self::Announce { own: IpAddr::V4(own) } => {
                 arp(mac, MacAddress::BROADCAST, ArpOperation::Request, own, None, own)
             }

@@ -1,5 +1,5 @@
-//! Neighbour resolution on Ethernet: ARP (RFC 826, RFC 5227) and IPv6 neighbour discovery (RFC 4861, RFC
-//! 4862).
+//! Neighbour resolution on Ethernet: ARP (RFC 826, RFC 5227) and IPv6 neighbour discovery (RFC
+//! 4861, RFC 4862).
 //!
 //! | file | owns |
 //! |---|---|
@@ -13,15 +13,15 @@
 //! | `waiting` | packets waiting for a resolution |
 //! | `resolver` | resolution and waiting packets together, as a device drives them |
 //!
-//! Messages of other hosts update known neighbours, but only two things add one: a packet to be sent to it,
-//! and a request or solicitation from it for one of this host's addresses. Unsolicited messages (gratuitous
-//! ARP, unsolicited advertisements) add none.
+//! Messages of other hosts update known neighbours, but only two things add one: a packet to be
+//! sent to it, and a request or solicitation from it for one of this host's addresses. Unsolicited
+//! messages (gratuitous ARP, unsolicited advertisements) add none.
 //!
-//! The host has no link-local IPv6 address unless it is given one, although RFC 4291, section 2.8, asks for
-//! one: the one derived from the interface's Ethernet address usually belongs to the kernel. Solicitations
-//! use the source that RFC 4861, section 7.2.2, prefers anyway: the host's address in the neighbour's
-//! network. Router advertisements, redirects and the router flags of neighbours are ignored: gateways are
-//! configured.
+//! The host has no link-local IPv6 address unless it is given one, although RFC 4291, section 2.8,
+//! asks for one: the one derived from the interface's Ethernet address usually belongs to the
+//! kernel. Solicitations use the source that RFC 4861, section 7.2.2, prefers anyway: the host's
+//! address in the neighbour's network. Router advertisements, redirects and the router flags of
+//! neighbours are ignored: gateways are configured.
 
 mod address;
 mod claim;
@@ -57,11 +57,13 @@ use table::{Room, Slot, Table};
 
 /// Neighbour resolution of one interface: no clock, no descriptor.
 ///
-/// **Give inputs ([`resolve`](Self::resolve), [`ingest`](Self::ingest), [`handle_timeout`](Self::handle_timeout)), all
-/// stamped with the same instant; then drain [`poll_transmit`](Self::poll_transmit), then
-/// [`poll_event`](Self::poll_event); then sleep until [`poll_timeout`](Self::poll_timeout) or the next input.**
+/// **Give inputs ([`resolve`](Self::resolve), [`ingest`](Self::ingest),
+/// [`handle_timeout`](Self::handle_timeout)), all stamped with the same instant; then drain
+/// [`poll_transmit`](Self::poll_transmit), then [`poll_event`](Self::poll_event); then sleep until
+/// [`poll_timeout`](Self::poll_timeout) or the next input.**
 ///
-/// Call [`claim`](Self::claim) first: until [`Event::Claimed`], no message reveals an address of the host.
+/// Call [`claim`](Self::claim) first: until [`Event::Claimed`], no message reveals an address of
+/// the host.
 #[derive(Debug)]
 pub struct Neighbours {
     mac: MacAddress,
@@ -172,7 +174,8 @@ impl Neighbours {
         })
     }
 
-    /// Starts probing for all of the host's addresses. Each ends with [`Event::Claimed`] or [`Event::InUse`].
+    /// Starts probing for all of the host's addresses. Each ends with [`Event::Claimed`] or
+    /// [`Event::InUse`].
     pub fn claim(&mut self, now: Instant) {
         for own in &mut self.own {
             own.claim.begin(now);
@@ -192,8 +195,9 @@ impl Neighbours {
         self.mac
     }
 
-    /// The multicast groups that the interface must receive: all-nodes and the solicited-node groups of the
-    /// host's IPv6 addresses (RFC 4861, section 7.2.1); empty without an IPv6 address.
+    /// The multicast groups that the interface must receive: all-nodes and the solicited-node
+    /// groups of the host's IPv6 addresses (RFC 4861, section 7.2.1); empty without an IPv6
+    /// address.
     #[must_use]
     pub fn groups(&self) -> Vec<Ipv6Addr> {
         let own = self.own.iter().filter_map(|own| match own.net {
@@ -209,7 +213,8 @@ impl Neighbours {
         groups
     }
 
-    /// The next hop for a packet to `dst` that is sent now. Starts a resolution if the neighbour is unknown.
+    /// The next hop for a packet to `dst` that is sent now. Starts a resolution if the neighbour is
+    /// unknown.
     pub fn resolve(&mut self, now: Instant, dst: IpAddr) -> NextHop {
         if let Some((last, slot)) = self.last
             && last == dst
@@ -250,8 +255,8 @@ impl Neighbours {
         Some(hop)
     }
 
-    /// Takes a received frame, including its Ethernet header, without a VLAN tag. Returns true if it was
-    /// neighbour resolution, valid or not, so nobody else needs to see it.
+    /// Takes a received frame, including its Ethernet header, without a VLAN tag. Returns true if
+    /// it was neighbour resolution, valid or not, so nobody else needs to see it.
     pub fn ingest(&mut self, now: Instant, frame: &[u8]) -> bool {
         match message::parse(frame) {
             Ok(None) => return false,
@@ -312,8 +317,8 @@ impl Neighbours {
         }
     }
 
-    /// The interface was down and carries frames again: unanswered requests are repeated. O(number of
-    /// neighbours).
+    /// The interface was down and carries frames again: unanswered requests are repeated. O(number
+    /// of neighbours).
     pub fn restored(&mut self, now: Instant) {
         for slot in self.table.slots() {
             self.table.update(slot, |state| state.ask_anew(now));
@@ -321,7 +326,8 @@ impl Neighbours {
         self.handle_timeout(now);
     }
 
-    /// A neighbour did not answer. The next packet for it asks the whole link again: RFC 4861, section 7.3.3.
+    /// A neighbour did not answer. The next packet for it asks the whole link again: RFC 4861,
+    /// section 7.3.3.
     fn forget(&mut self, slot: Slot) {
         self.last = None;
         self.stats.failures += 1;
@@ -340,8 +346,8 @@ impl Neighbours {
         self.claim_changes + self.table.version()
     }
 
-    /// The next frame to send. A frame that the device refuses is lost, as on the wire: the request is
-    /// repeated later.
+    /// The next frame to send. A frame that the device refuses is lost, as on the wire: the request
+    /// is repeated later.
     pub fn poll_transmit(&mut self) -> Option<Frame> {
         self.outgoing.pop_front().map(|message| message.frame(self.mac))
     }
@@ -398,7 +404,8 @@ impl Neighbours {
         }
     }
 
-    /// RFC 4861, section 6.3.2: from 0.5 (MIN_RANDOM_FACTOR) to 1.5 (MAX_RANDOM_FACTOR) times the mean.
+    /// RFC 4861, section 6.3.2: from 0.5 (MIN_RANDOM_FACTOR) to 1.5 (MAX_RANDOM_FACTOR) times the
+    /// mean.
     fn reachable_time(&mut self) -> Duration {
         let per_mille = 500 + u64::from(self.rng.next_u32()) % 1_001;
         self.config.reachable.mul_ratio(per_mille, 1_000)

@@ -1,7 +1,7 @@
 //! The next hop of a destination: RFC 1122, section 3.3.1.1, and RFC 4861, section 5.2.
 //!
-//! With the prefixes of the host's addresses and one gateway per IP version, longest-prefix match reduces to:
-//! one of the host's networks, else the gateway.
+//! With the prefixes of the host's addresses and one gateway per IP version, longest-prefix match
+//! reduces to: one of the host's networks, else the gateway.
 
 use super::Neighbours;
 use super::address::is_link_local;
@@ -64,8 +64,8 @@ impl Neighbours {
         gateway.map(|&gateway| Hop::Neighbour(gateway)).ok_or(Unreachable::NoRoute(dst))
     }
 
-    /// The source address of a request for a neighbour: the one with the longest prefix that contains it, so
-    /// that the neighbour recognises the sender as one of its own network.
+    /// The source address of a request for a neighbour: the one with the longest prefix that
+    /// contains it, so that the neighbour recognises the sender as one of its own network.
     pub(super) fn source_for(&self, neighbour: IpAddr) -> Option<IpAddr> {
         let same =
             self.own.iter().map(|own| &own.net).filter(|net| net.addr().is_ipv4() == neighbour.is_ipv4());

@@ -1,4 +1,5 @@
-//! A host's place on an Ethernet: its neighbours, the packets waiting for them, and the errors for the stack.
+//! A host's place on an Ethernet: its neighbours, the packets waiting for them, and the errors for
+//! the stack.
 
 use super::waiting::{GivenUp, HeldPacket, HoldQueues, unreachable};
 use super::{
@@ -13,14 +14,16 @@ use std::net::IpAddr;
 
 pub(in crate::device) use super::waiting::Outbound;
 
-/// Maximum number of ICMP errors waiting for the stack; more are dropped, as they may be on a network.
+/// Maximum number of ICMP errors waiting for the stack; more are dropped, as they may be on a
+/// network.
 const MAX_ERRORS: usize = 4_096;
 
 /// What a device drives. It has no clock and no descriptor.
 ///
-/// **After each input ([`route`](Self::route), [`ingest`](Self::ingest), [`handle_timeout`](Self::handle_timeout)) send
-/// what [`next_output`](Self::next_output) gives, hand the stack what [`next_error`](Self::next_error) gives, and call
-/// `handle_timeout` at [`poll_timeout`](Self::poll_timeout).**
+/// **After each input ([`route`](Self::route), [`ingest`](Self::ingest),
+/// [`handle_timeout`](Self::handle_timeout)) send what [`next_output`](Self::next_output) gives,
+/// hand the stack what [`next_error`](Self::next_error) gives, and call `handle_timeout` at
+/// [`poll_timeout`](Self::poll_timeout).**
 #[derive(Debug)]
 pub(in crate::device) struct Resolver {
     neighbours: Neighbours,
@@ -139,7 +142,8 @@ impl Resolver {
         self.neighbours.version()
     }
 
-    /// What is to be sent next; the same until [`sent`](Self::sent). Requests and answers go before packets.
+    /// What is to be sent next; the same until [`sent`](Self::sent). Requests and answers go before
+    /// packets.
     pub(in crate::device) fn next_output(&mut self) -> Option<Output<'_>> {
         if self.frame.is_none() {
             self.frame = self.neighbours.poll_transmit();

@@ -1,8 +1,9 @@
 //! The neighbour table: bounded, with an eviction order.
 //!
-//! A flood must not evict neighbours in use. Entries are in four classes; the lowest class that is not empty
-//! loses its least recently used entry. So hosts that send requests (or pretend to) replace each other, as do
-//! addresses that nobody answers for; gateways and fixed entries are never evicted.
+//! A flood must not evict neighbours in use. Entries are in four classes; the lowest class that is
+//! not empty loses its least recently used entry. So hosts that send requests (or pretend to)
+//! replace each other, as do addresses that nobody answers for; gateways and fixed entries are
+//! never evicted.
 
 use super::entry::NeighbourState;
 use ackline_tcp_core::{Duration, Instant};
@@ -107,8 +108,8 @@ impl Table {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// Adds a neighbour that is not in the table, and returns the one it evicted. `None` if none may be
-    /// evicted.
+    /// Adds a neighbour that is not in the table, and returns the one it evicted. `None` if none
+    /// may be evicted.
     pub(super) fn insert(
         &mut self,
         now: Instant,

@@ -1,7 +1,9 @@
-//! Packets waiting for their next hop's address, and the ICMP errors made from them if it does not answer.
+//! Packets waiting for their next hop's address, and the ICMP errors made from them if it does not
+//! answer.
 //!
-//! RFC 1122, section 2.3.2.2, asks to keep at least the latest packet. This keeps as many as fit into a
-//! number of bytes, as Linux does, because a dropped packet costs its connection a retransmission timeout.
+//! RFC 1122, section 2.3.2.2, asks to keep at least the latest packet. This keeps as many as fit
+//! into a number of bytes, as Linux does, because a dropped packet costs its connection a
+//! retransmission timeout.
 
 use crate::device::ethernet::frame::addresses;
 use ackline_tcp_core::wire::{
@@ -77,8 +79,8 @@ impl HoldQueues {
         Self { queues: BTreeMap::new(), total: 0, max_each, max_total }
     }
 
-    /// Keeps a packet for the neighbour `hop`. If there is no room, the oldest packets for `hop` are dropped,
-    /// and if that is not enough, this one is. Returns the number of dropped packets.
+    /// Keeps a packet for the neighbour `hop`. If there is no room, the oldest packets for `hop`
+    /// are dropped, and if that is not enough, this one is. Returns the number of dropped packets.
     pub(super) fn push(&mut self, hop: IpAddr, packet: &Outbound<'_>) -> u64 {
         let held = HeldPacket::copy(packet);
         let cost = held.cost();
@@ -121,9 +123,9 @@ pub(super) enum GivenUp {
     NoRoute,
 }
 
-/// The ICMP error for a packet that could not be sent, from this host to itself, as the kernel makes it:
-/// destination unreachable with code host (1) or network (0) of RFC 792, or address (3) or no route (0) of
-/// RFC 4443, section 3.1. `None` if it is not an IP packet.
+/// The ICMP error for a packet that could not be sent, from this host to itself, as the kernel
+/// makes it: destination unreachable with code host (1) or network (0) of RFC 792, or address (3)
+/// or no route (0) of RFC 4443, section 3.1. `None` if it is not an IP packet.
 pub(super) fn unreachable(packet: &Outbound<'_>, why: GivenUp) -> Option<Box<[u8]>> {
     let (source, _) = addresses(packet.header)?;
     let (reason, code) = match (why, source) {

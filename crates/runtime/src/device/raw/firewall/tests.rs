@@ -58,7 +58,8 @@ fn the_table_says_what_is_dropped_and_goes_with_its_owner() {
         let taken = Table::new("ackline-raw-1", rules).map(drop);
         assert!(matches!(taken, Err(Error::NoFirewall { .. })), "{taken:?}");
         drop(made);
-        // A process that another test is just starting has a copy of the socket until it runs its program.
+        // A process that another test is just starting has a copy of the socket until it runs its
+        // program.
         for _ in 0..3_000 {
             if !nft(&["list", "ruleset"]).contains("ackline") {
                 return Ok(());

@@ -59,7 +59,8 @@ fn our_address_is_answered_for_and_the_asker_remembered() {
     let reply = Advertisement { frame_source, target, mac, solicited: true, overrides: true };
     assert_eq!(bench.sent(), [(PEER_MAC, Incoming::Advertisement(reply))]);
     assert_eq!(bench.state(PEER_V6), Some(NeighbourState::Stale { mac: PEER_MAC }));
-    // Another host would like to have the address: all nodes hear that it is taken (RFC 4861, section 7.2.4).
+    // Another host would like to have the address: all nodes hear that it is taken (RFC 4861,
+    // section 7.2.4).
     bench.hear(ms(1), OTHER_MAC, Outgoing::Probe { target: OURS_V6 });
     let all_nodes = MacAddress([0x33, 0x33, 0, 0, 0, 1]);
     assert_eq!(
@@ -68,7 +69,8 @@ fn our_address_is_answered_for_and_the_asker_remembered() {
     );
 }
 
-/// RFC 4861, section 7.2.5, case by case: flags and address of an advertisement, what the neighbour is afterwards.
+/// RFC 4861, section 7.2.5, case by case: flags and address of an advertisement, what the neighbour
+/// is afterwards.
 #[test]
 fn overriding_follows_the_rules() {
     let reachable =
