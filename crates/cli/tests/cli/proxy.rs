@@ -481,12 +481,13 @@ fn a_device_of_the_machine_is_served_until_a_signal_and_watched() {
         });
         assert!(page.ends_with("a page\n"), "{page}");
         assert_eq!(told.recv(), Ok(FAR.to_owned()));
-        let mut stream = TcpStream::connect(metrics).expect("metrics");
-        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("sent");
-        let shown = String::from_utf8(read_all(stream).expect("the end")).expect("UTF-8");
-        for line in ["ackline_proxy_connections_total 1", "ackline_proxy_open_connections 0"] {
-            assert!(shown.contains(line), "{shown}");
-        }
+        until("the end of the connection in the metrics", || {
+            let mut stream = TcpStream::connect(metrics).expect("metrics");
+            stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("sent");
+            let shown = String::from_utf8(read_all(stream).expect("the end")).expect("UTF-8");
+            assert!(shown.contains("ackline_proxy_connections_total 1"), "{shown}");
+            shown.contains("ackline_proxy_open_connections 0").then_some(())
+        });
         let ended = proxy.end_while_signalled(|| {});
         succeeded(&ended);
         let summary: Value = serde_json::from_slice(&std::fs::read(&json).expect("a summary")).expect("JSON");
