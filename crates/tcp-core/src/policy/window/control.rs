@@ -2,8 +2,8 @@
 
 use super::{DecreaseCx, GrowthCx, MovedBy, Signal, WindowGrowth, Windows};
 use crate::policy::cc::{
-    AckSample, CcInit, CongestionControl, CongestionEvent, DecreaseFrom, EcnUse, FlowView, Phase, Reaction,
-    Restart, RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
+    AckSample, CcInit, CongestionControl, CongestionEvent, EcnUse, FlowView, Phase, Reaction, Restart,
+    RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
 };
 use crate::policy::{Metrics, NewCongestionControl, Params, SpecError};
 use crate::seq::SeqNum;
@@ -17,7 +17,6 @@ use alloc::sync::Arc;
 pub struct WindowControl<G> {
     growth: G,
     windows: Windows,
-    decrease_from: DecreaseFrom,
     /// `None` before the first congestion, to save memory on most connections.
     saved: Option<Box<Saved<G>>>,
 }
@@ -51,7 +50,7 @@ impl<G: WindowGrowth> WindowControl<G> {
     #[must_use]
     pub fn new(init: &CcInit, mut growth: G) -> Self {
         growth.start(init);
-        Self { growth, windows: Windows::new(init), decrease_from: init.decrease_from, saved: None }
+        Self { growth, windows: Windows::new(init), saved: None }
     }
 
     /// The growth, with its state.
@@ -174,7 +173,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
                 signal: Signal::Ecn,
                 flight: view.flight_size,
                 pipe: view.pipe,
-                from: self.decrease_from,
+                from: self.windows.decrease_from(),
             });
             return Reaction::Reduced;
         }
@@ -189,7 +188,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     }
 
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
-        let (flight, from) = (view.flight_size, self.decrease_from);
+        let (flight, from) = (view.flight_size, self.windows.decrease_from());
         match *event {
             // RFC 8257, section 3.5: once per window of data, whatever the signals. Lost data was
             // sent after the decrease if everything before it is acknowledged.

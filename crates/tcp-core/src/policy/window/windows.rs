@@ -1,6 +1,6 @@
 //! Congestion window and slow-start threshold.
 
-use crate::policy::cc::CcInit;
+use crate::policy::cc::{CcInit, DecreaseFrom};
 use crate::units::Window;
 
 /// The two windows of a flow, and the size of its segments.
@@ -15,6 +15,8 @@ pub struct Windows {
     cwnd: u64,
     ssthresh: Window,
     smss: u32,
+    /// What a decrease starts from.
+    decrease_from: DecreaseFrom,
 }
 
 /// 2^32.
@@ -40,7 +42,17 @@ impl Windows {
     /// The windows of a flow that starts from `init`.
     #[must_use]
     pub const fn new(init: &CcInit) -> Self {
-        Self { cwnd: from_window(init.initial_window), ssthresh: init.ssthresh, smss: init.smss }
+        Self {
+            cwnd: from_window(init.initial_window),
+            ssthresh: init.ssthresh,
+            smss: init.smss,
+            decrease_from: init.decrease_from,
+        }
+    }
+
+    /// What the connection's decreases start from.
+    pub(super) const fn decrease_from(&self) -> DecreaseFrom {
+        self.decrease_from
     }
 
     /// The congestion window, rounded down to 2^-16 byte.
