@@ -411,13 +411,25 @@ impl World {
 
     /// Sets the MTU of both ends of the stack's link.
     pub(crate) fn set_mtu(&self, mtu: u32) {
-        self.change_interface(|netlink, index| netlink.set_mtu(index, mtu));
-        if self.interface() == NEAR {
-            let far = Netlink::open().and_then(|mut netlink| {
+        let far = || {
+            let changed = Netlink::open().and_then(|mut netlink| {
                 let index = netlink.interface(FAR)?.index;
                 netlink.set_mtu(index, mtu)
             });
-            far.expect("done");
+            changed.expect("done");
+        };
+        // The end that sends is never the one with the larger MTU: what the stack sends as soon as
+        // it may has to arrive.
+        let grows = self.interface() == NEAR && {
+            let now = Netlink::open().and_then(|mut netlink| Ok(netlink.interface(FAR)?.mtu));
+            now.expect("there") < mtu
+        };
+        if grows {
+            far();
+        }
+        self.change_interface(|netlink, index| netlink.set_mtu(index, mtu));
+        if self.interface() == NEAR && !grows {
+            far();
         }
     }
 

@@ -236,11 +236,12 @@ impl PacketSocket {
 
     /// Ready when frames may be waiting.
     pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Also of an interface that always has frames: its MTU may have changed.
+        let (before, link) = (self.link.link(), self.link.poll(cx));
         if self.frames.is_pending() {
             return Poll::Ready(Ok(()));
         }
-        let before = self.link.link();
-        match (before, self.link.poll(cx)) {
+        match (before, link) {
             (_, Link::Gone) => Poll::Ready(Err(removed(&self.name))),
             // Wake the waiting task, to let it know that the interface is up.
             (Link::Down, Link::Up) => Poll::Ready(Ok(())),

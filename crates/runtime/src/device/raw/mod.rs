@@ -309,6 +309,8 @@ impl Device for Raw {
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Also of an interface that always has packets: its MTU may have changed.
+        let (before, link) = (self.link.link(), self.link.poll(cx));
         if self.inlets.iter().any(Frames::is_pending) {
             return Poll::Ready(Ok(()));
         }
@@ -316,8 +318,7 @@ impl Device for Raw {
             // The task is woken when there is room for the rest.
             let _: Poll<()> = sender.poll_flushed(cx);
         }
-        let before = self.link.link();
-        match (before, self.link.poll(cx)) {
+        match (before, link) {
             (_, Link::Gone) => Poll::Ready(Err(removed(&self.interface.name))),
             // Wake the waiting task, to let it know that the interface is up.
             (Link::Down, Link::Up) => Poll::Ready(Ok(())),
