@@ -3,7 +3,6 @@
 use super::hub::Links;
 use super::shard::{Shard, Wakes, store};
 use super::state::{By, DepartureWait, Port, StackState};
-use super::stint::{Stint, work};
 use crate::pacing::{Wait, let_others_run};
 use crate::timer;
 use crate::workers::has_workers;
@@ -62,12 +61,11 @@ pub struct Driver {
     awake_since: Option<Instant>,
     /// Its runtime has worker threads; known from the first turn on.
     workers: Option<bool>,
-    stint: Stint,
 }
 
 impl Driver {
     pub(super) fn new(shard: Arc<Shard>) -> Self {
-        Self { shard, wakes: Wakes::default(), awake_since: None, workers: None, stint: Stint::new() }
+        Self { shard, wakes: Wakes::default(), awake_since: None, workers: None }
     }
 }
 
@@ -75,10 +73,7 @@ impl Future for Driver {
     type Output = io::Result<()>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { shard, wakes, awake_since, workers, stint } = self.get_mut();
-        if !stint.goes_on(cx, timer::now) {
-            return Poll::Pending;
-        }
+        let Self { shard, wakes, awake_since, workers } = self.get_mut();
         let mut held = None;
         loop {
             let outcome = {
@@ -92,22 +87,11 @@ impl Future for Driver {
                 // What departs now is late already.
                 let mut state = if held.is_some() { shard.lock() } else { ready!(shard.poll_lock(cx)) };
                 if crowded {
-                    let now = timer::now();
-                    if state.is_handed_over(now, cx) {
+                    if state.is_handed_over(timer::now(), cx) {
                         store(&mut state.driver, cx.waker());
                         return Poll::Pending;
                     }
-                    state.handover.on_driver(now, cx.waker());
-                }
-                if held.is_none()
-                    && awake_since.is_none()
-                    && stint.is_over(cx, std::mem::take(&mut state.work), timer::now)
-                {
-                    // A device that is never empty is not asked otherwise, and learns only when it is
-                    // asked what has become of its interface. Its errors come again with the next
-                    // packet.
-                    _ = state.device.device.poll_readable(cx);
-                    return Poll::Pending;
+                    state.handover.on_driver(cx.waker());
                 }
                 let yielded = awake_since.is_some();
                 if let Some(since) = awake_since.take() {
@@ -351,7 +335,6 @@ impl StackState {
         if received.packets > 0 {
             self.moved(now);
         }
-        self.work += work(received.packets + received.handed, received.bytes as u64);
         outcome.map(|()| received)
     }
 

@@ -12,7 +12,6 @@ mod lock;
 pub(crate) mod shard;
 mod shared;
 pub(crate) mod state;
-mod stint;
 pub(crate) mod turns;
 
 pub use builder::Builder;

@@ -14,7 +14,6 @@ use super::driver::Gathering;
 use super::handover::Handover;
 use super::hub::Links;
 use super::shard::Wakes;
-use super::stint::work;
 use super::turns::{Account, Turns};
 use crate::device::Device;
 use crate::pacing::{Pacing, Wait, Waiter};
@@ -81,8 +80,6 @@ pub(crate) struct StackState {
     pub(in crate::stack) turns: Turns,
     /// Who runs the next turn.
     pub(crate) handover: Handover,
-    /// What has been sent and received since the driver has last looked; see [`work()`].
-    pub(in crate::stack) work: u64,
     /// By [`ConnId::index`]; a slot with another identity belongs to an earlier connection.
     pub(in crate::stack) slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Arc<AcceptQueue>>,
@@ -261,7 +258,6 @@ impl StackState {
             backlog: Backlog::new(backlog_time),
             turns: Turns::new(turn),
             handover: Handover::new(),
-            work: 0,
             slots: Vec::new(),
             listeners: BTreeMap::new(),
             udp: UdpWaits::default(),
@@ -351,7 +347,6 @@ impl StackState {
                 if report.packets > 0 {
                     self.moved(now);
                 }
-                self.work += work(report.packets, report.bytes);
                 report.more
             }
             Err(Full) => {
