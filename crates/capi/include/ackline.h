@@ -62,7 +62,8 @@
 // The handshake is not complete; or a UDP socket has no peer.
 #define ACKLINE_ENOTCONN -107
 
-// The peer sent data after this side had closed, and the connection was reset (RFC 9293, section 3.6.1).
+// The peer sent data after this side had closed, and the connection was reset (RFC 9293, section
+// 3.6.1).
 #define ACKLINE_ESHUTDOWN -108
 
 // The peer did not answer in time.
@@ -110,10 +111,12 @@
 // Both sides have closed; old segments are waited out.
 #define ACKLINE_TIME_WAIT 10
 
-// There may be something to read: data, the end of the stream, an error; or a listener has a connection.
+// There may be something to read: data, the end of the stream, an error; or a listener has a
+// connection.
 #define ACKLINE_READABLE 1
 
-// There may be room to write: a connection is established, or a write that was not taken whole can go on.
+// There may be room to write: a connection is established, or a write that was not taken whole can
+// go on.
 #define ACKLINE_WRITABLE 2
 
 // The peer has acknowledged everything written, and the end of the stream.
@@ -122,8 +125,9 @@
 // A connection has ended: `ackline_tcp_error` says how. What was received can still be read.
 #define ACKLINE_ENDED 8
 
-// For `ackline_tcp_listen`: nothing is answered before the program has decided. Each SYN is a socket that
-// `ackline_tcp_accept` returns, and that `ackline_tcp_answer` or `ackline_tcp_refuse` answers.
+// For `ackline_tcp_listen`: nothing is answered before the program has decided. Each SYN is a
+// socket that `ackline_tcp_accept` returns, and that `ackline_tcp_answer` or `ackline_tcp_refuse`
+// answers.
 #define ACKLINE_HOLD_SYNS 1
 
 // For `ackline_tcp_refuse`: an RST, as from a port that nobody listens on.
@@ -137,8 +141,9 @@
 
 // A stack: a host with its addresses, connections and timers.
 //
-// A stack does nothing by itself: it works during the calls of its functions, on the thread that calls. Calls for one stack must come one after
-// the other, from any threads; one that comes during another fails with `ACKLINE_EBUSY` and changes nothing. Different stacks are independent.
+// A stack does nothing by itself: it works during the calls of its functions, on the thread that
+// calls. Calls for one stack must come one after the other, from any threads; one that comes
+// during another fails with `ACKLINE_EBUSY` and changes nothing. Different stacks are independent.
 typedef struct ackline_stack ackline_stack;
 
 // An IP address and a port.
@@ -151,10 +156,12 @@ typedef struct ackline_address {
   uint16_t port;
 } ackline_address;
 
-// A socket of a stack: a connection, a listener, or one for UDP. Handles are never used again within a stack; 0 is none.
+// A socket of a stack: a connection, a listener, or one for UDP. Handles are never used again
+// within a stack; 0 is none.
 typedef uint64_t ackline_socket;
 
-// A snapshot of a connection: fields of Linux's `tcp_info`, in bytes, segments and nanoseconds. Later versions may add fields at the end.
+// A snapshot of a connection: fields of Linux's `tcp_info`, in bytes, segments and nanoseconds.
+// Later versions may add fields at the end.
 typedef struct ackline_tcp_info {
   // `ACKLINE_ESTABLISHED` and so on.
   int32_t state;
@@ -222,12 +229,13 @@ typedef struct ackline_tcp_info {
   char rto_response[32];
 } ackline_tcp_info;
 
-// Takes one IP packet, which the stack sends; called by `ackline_stack_poll`. `packet` has `len` bytes, at most the MTU, and is valid during
-// the call. Returns 0 if the packet was taken, or lost; another number if there is no room for it at present: then the stack keeps it, and
-// offers it first when it is polled again.
+// Takes one IP packet, which the stack sends; called by `ackline_stack_poll`. `packet` has `len`
+// bytes, at most the MTU, and is valid during the call. Returns 0 if the packet was taken, or
+// lost; another number if there is no room for it at present: then the stack keeps it, and offers
+// it first when it is polled again.
 //
-// The function must return, without `longjmp` or a C++ exception, and must not call the stack that calls it, which would
-// answer `ACKLINE_EBUSY`.
+// The function must return, without `longjmp` or a C++ exception, and must not call the stack that
+// calls it, which would answer `ACKLINE_EBUSY`.
 typedef int (*ackline_transmit)(void *user,
                                 const uint8_t *packet,
                                 size_t len);
@@ -251,8 +259,8 @@ extern "C" {
 int32_t ackline_address_parse(const char *from,
                               struct ackline_address *address);
 
-// Writes an address as text that ends with a zero. `ACKLINE_ADDRESS_TEXT` bytes are enough for any. Returns its length without the zero,
-// or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+// Writes an address as text that ends with a zero. `ACKLINE_ADDRESS_TEXT` bytes are enough for
+// any. Returns its length without the zero, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
 //
 // # Safety
 // `address` is null or an address; `to` is null or has room for `len` bytes.
@@ -260,15 +268,17 @@ int32_t ackline_address_format(const struct ackline_address *address,
                                char *to,
                                size_t len);
 
-// The meaning of `code`, such as "connection refused". A string that lives forever; "unknown code" for a number that is no code.
+// The meaning of `code`, such as "connection refused". A string that lives forever; "unknown code"
+// for a number that is no code.
 const char *ackline_strerror(int32_t code);
 
-// What was wrong with the last call of this thread that failed, and what would be right. Valid until the next call of this thread that fails;
-// empty if none has.
+// What was wrong with the last call of this thread that failed, and what would be right. Valid
+// until the next call of this thread that fails; empty if none has.
 const char *ackline_last_error(void);
 
-// A snapshot of a connection, as of the latest instant that the stack was given. `size` is `sizeof(ackline_tcp_info)`: with it, a program
-// that was compiled for a smaller struct gets the fields that it has. Returns 0, or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`.
+// A snapshot of a connection, as of the latest instant that the stack was given. `size` is
+// `sizeof(ackline_tcp_info)`: with it, a program that was compiled for a smaller struct gets the
+// fields that it has. Returns 0, or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`.
 //
 // # Safety
 // `info` is null or has room for `size` bytes, if that is a size that a struct can have.
@@ -279,35 +289,41 @@ int32_t ackline_tcp_get_info(const struct ackline_stack *stack,
 
 // Makes a stack.
 //
-// `options` are settings as in `addresses=10.0.0.2+fd00::2,mtu=1400,cc=cubic:beta=0.8,sack=off`: of the host, and of connections that set
-// none of their own. `ackline list host` and `ackline list conn` print all of them. There must be an address, or `any_address=on`. The
-// text is copied.
+// `options` are settings as in `addresses=10.0.0.2+fd00::2,mtu=1400,cc=cubic:beta=0.8,sack=off`:
+// of the host, and of connections that set none of their own. `ackline list host` and
+// `ackline list conn` print all of them. There must be an address, or `any_address=on`. The text
+// is copied.
 //
-// `transmit` is called with `user` by `ackline_stack_poll`, as long as the stack exists. The stack does not look at what `user` points to.
+// `transmit` is called with `user` by `ackline_stack_poll`, as long as the stack exists. The stack
+// does not look at what `user` points to.
 //
-// `seed` has 32 bytes, of which sequence numbers, ports and hashes are made: the same seed and the same calls give the same packets. It is null for
-// random ones, which a stack needs that talks to others.
+// `seed` has 32 bytes, of which sequence numbers, ports and hashes are made: the same seed and the
+// same calls give the same packets. It is null for random ones, which a stack needs that talks to
+// others.
 //
-// Returns 0 and the stack, which `ackline_stack_free` frees; or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`, `ACKLINE_EIO`.
+// Returns 0 and the stack, which `ackline_stack_free` frees; or `ACKLINE_EINVAL`,
+// `ACKLINE_EFAULT`, `ACKLINE_EIO`.
 //
 // # Safety
-// `options` is null or a string that ends with a zero, `seed` null or 32 bytes; `stack` is null or has room for a pointer; `transmit` may be called
-// as `ackline_transmit` says.
+// `options` is null or a string that ends with a zero, `seed` null or 32 bytes; `stack` is null or
+// has room for a pointer; `transmit` may be called as `ackline_transmit` says.
 int32_t ackline_stack_new(const char *options,
                           ackline_transmit transmit,
                           void *user,
                           const uint8_t *seed,
                           struct ackline_stack **stack);
 
-// Frees a stack with its sockets and its descriptor. Nothing is sent: peers learn nothing. To end in order, close the sockets, and go on
-// until `ackline_stack_connections` is 0. Null is ignored. Returns 0, or `ACKLINE_EBUSY` during a call of the stack: then it is not freed.
+// Frees a stack with its sockets and its descriptor. Nothing is sent: peers learn nothing. To end
+// in order, close the sockets, and go on until `ackline_stack_connections` is 0. Null is ignored.
+// Returns 0, or `ACKLINE_EBUSY` during a call of the stack: then it is not freed.
 //
 // # Safety
 // `stack` is null, or of `ackline_stack_new` and not freed; nobody uses it any more.
 int32_t ackline_stack_free(struct ackline_stack *stack);
 
-// Gives the stack an IP packet that arrived at `now`, in nanoseconds of a clock that does not go back. `packet` has `len` bytes, and is not used
-// after the call. What is malformed or for nobody is dropped and counted, as a host does it. Returns 0, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+// Gives the stack an IP packet that arrived at `now`, in nanoseconds of a clock that does not go
+// back. `packet` has `len` bytes, and is not used after the call. What is malformed or for nobody
+// is dropped and counted, as a host does it. Returns 0, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
 //
 // Call `ackline_stack_poll` after one or several of these.
 //
@@ -318,13 +334,14 @@ int32_t ackline_stack_input(const struct ackline_stack *stack,
                             size_t len,
                             uint64_t now);
 
-// Serves the timers up to `now` and sends what is to be sent, by the callback. Call it after packets have come in, after calls for sockets,
-// and at the deadline.
+// Serves the timers up to `now` and sends what is to be sent, by the callback. Call it after
+// packets have come in, after calls for sockets, and at the deadline.
 //
-// `deadline` gets the time of the next call, if nothing happens before: `UINT64_MAX` if there is none. It may be null.
+// `deadline` gets the time of the next call, if nothing happens before: `UINT64_MAX` if there is
+// none. It may be null.
 //
-// Returns 0; or 1 if the callback had no room: call again when it has, or at the deadline, which is at most 10 ms away then; or
-// `ACKLINE_EINVAL`.
+// Returns 0; or 1 if the callback had no room: call again when it has, or at the deadline, which
+// is at most 10 ms away then; or `ACKLINE_EINVAL`.
 //
 // # Safety
 // `deadline` is null or has room for a time.
@@ -332,8 +349,10 @@ int32_t ackline_stack_poll(const struct ackline_stack *stack,
                            uint64_t now,
                            uint64_t *deadline);
 
-// Takes up to `max` events, of different sockets. An event is told once, and again only if the program has done what it allowed: read until
-// `ACKLINE_EAGAIN`, or written until not all was taken. Returns how many there were; 0 if there are no more; or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+// Takes up to `max` events, of different sockets. An event is told once, and again only if the
+// program has done what it allowed: read until `ACKLINE_EAGAIN`, or written until not all was
+// taken. Returns how many there were; 0 if there are no more; or `ACKLINE_EINVAL`,
+// `ACKLINE_EFAULT`.
 //
 // # Safety
 // `events` is null or has room for `max` events.
@@ -341,15 +360,17 @@ int32_t ackline_stack_events(const struct ackline_stack *stack,
                              struct ackline_event *events,
                              size_t max);
 
-// A descriptor that is readable while there may be events, for `poll`, `epoll` and event loops. It belongs to the stack, which closes
-// it; only wait for it. Linux and Android. Returns the descriptor, or `ACKLINE_EOPNOTSUPP`, `ACKLINE_EIO`.
+// A descriptor that is readable while there may be events, for `poll`, `epoll` and event loops. It
+// belongs to the stack, which closes it; only wait for it. Linux and Android. Returns the
+// descriptor, or `ACKLINE_EOPNOTSUPP`, `ACKLINE_EIO`.
 int32_t ackline_stack_fd(const struct ackline_stack *stack);
 
-// Number of connections that have not ended, those included whose socket is closed and that still deliver. Connections in TIME-WAIT whose socket
-// is closed do not count.
+// Number of connections that have not ended, those included whose socket is closed and that still
+// deliver. Connections in TIME-WAIT whose socket is closed do not count.
 int64_t ackline_stack_connections(const struct ackline_stack *stack);
 
-// The value of a counter, such as `TcpExtListenOverflows`. Returns 0, or `ACKLINE_EINVAL` for an unknown name, `ACKLINE_EFAULT`.
+// The value of a counter, such as `TcpExtListenOverflows`. Returns 0, or `ACKLINE_EINVAL` for an
+// unknown name, `ACKLINE_EFAULT`.
 //
 // # Safety
 // `name` is null or a string that ends with a zero; `value` is null or has room for a number.
@@ -357,8 +378,9 @@ int32_t ackline_stack_counter(const struct ackline_stack *stack,
                               const char *name,
                               uint64_t *value);
 
-// Writes the name of counter number `index`, from 0 on, as text that ends with a zero. 64 bytes are enough for any. Returns the length of the name, or
-// `ACKLINE_EINVAL` if there are no more counters or no room.
+// Writes the name of counter number `index`, from 0 on, as text that ends with a zero. 64 bytes
+// are enough for any. Returns the length of the name, or `ACKLINE_EINVAL` if there are no more
+// counters or no room.
 //
 // # Safety
 // `to` is null or has room for `len` bytes.
@@ -366,15 +388,19 @@ int32_t ackline_counter_name(size_t index,
                              char *to,
                              size_t len);
 
-// Listens on an address and port of the stack. An unspecified address (0.0.0.0 or ::) means all addresses, and with port 0 every port of every
-// address, for tunnels. Port 0 of one address picks a free port, which `ackline_socket_addresses` tells.
+// Listens on an address and port of the stack. An unspecified address (0.0.0.0 or ::) means all
+// addresses, and with port 0 every port of every address, for tunnels. Port 0 of one address picks
+// a free port, which `ackline_socket_addresses` tells.
 //
-// `options` change settings of accepted connections, as for `ackline_tcp_connect`; null: none. `flags` is 0 or `ACKLINE_HOLD_SYNS`.
+// `options` change settings of accepted connections, as for `ackline_tcp_connect`; null: none.
+// `flags` is 0 or `ACKLINE_HOLD_SYNS`.
 //
-// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`, `ACKLINE_EFAULT`.
+// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,
+// `ACKLINE_EFAULT`.
 //
 // # Safety
-// `on` is null or an address; `options` is null or a string that ends with a zero; `socket` is null or has room for a socket.
+// `on` is null or an address; `options` is null or a string that ends with a zero; `socket` is
+// null or has room for a socket.
 int32_t ackline_tcp_listen(const struct ackline_stack *stack,
                            const struct ackline_address *on,
                            const char *options,
@@ -382,8 +408,9 @@ int32_t ackline_tcp_listen(const struct ackline_stack *stack,
                            uint64_t now,
                            ackline_socket *socket);
 
-// The next connection of a listener, and its peer's address, if `peer` is not null. Returns 0 and the socket; `ACKLINE_EAGAIN` if there
-// is none, and `ACKLINE_READABLE` tells of the next; or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`, `ACKLINE_EFAULT`.
+// The next connection of a listener, and its peer's address, if `peer` is not null. Returns 0 and
+// the socket; `ACKLINE_EAGAIN` if there is none, and `ACKLINE_READABLE` tells of the next; or
+// `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`, `ACKLINE_EFAULT`.
 //
 // The socket can be written to at once. If there is something to read already, an event tells.
 //
@@ -394,30 +421,34 @@ int32_t ackline_tcp_accept(const struct ackline_stack *stack,
                            ackline_socket *socket,
                            struct ackline_address *peer);
 
-// Answers a SYN that a listener with `ACKLINE_HOLD_SYNS` has held. `ACKLINE_WRITABLE` tells that it has become a connection,
-// `ACKLINE_ENDED` that it will not. Returns 0; or a negative code: then it will not, and the socket is only to be closed.
+// Answers a SYN that a listener with `ACKLINE_HOLD_SYNS` has held. `ACKLINE_WRITABLE` tells that
+// it has become a connection, `ACKLINE_ENDED` that it will not. Returns 0; or a negative code:
+// then it will not, and the socket is only to be closed.
 int32_t ackline_tcp_answer(const struct ackline_stack *stack,
                            ackline_socket syn,
                            uint64_t now);
 
-// Refuses a SYN that a listener with `ACKLINE_HOLD_SYNS` has held, and closes its socket. `how` is `ACKLINE_REFUSE_RST`,
-// `ACKLINE_REFUSE_SILENTLY` or `ACKLINE_REFUSE_UNREACHABLE`. Returns 0, or a negative code: then the socket is not closed.
+// Refuses a SYN that a listener with `ACKLINE_HOLD_SYNS` has held, and closes its socket. `how` is
+// `ACKLINE_REFUSE_RST`, `ACKLINE_REFUSE_SILENTLY` or `ACKLINE_REFUSE_UNREACHABLE`. Returns 0, or a
+// negative code: then the socket is not closed.
 int32_t ackline_tcp_refuse(const struct ackline_stack *stack,
                            ackline_socket syn,
                            int32_t how,
                            uint64_t now);
 
-// Connects to `peer`, from `local` if it is not null: its port may be 0, and its address unspecified, for any. The SYN leaves when the stack is
-// polled; `ACKLINE_WRITABLE` tells that the connection is established, `ACKLINE_ENDED` that it failed.
+// Connects to `peer`, from `local` if it is not null: its port may be 0, and its address
+// unspecified, for any. The SYN leaves when the stack is polled; `ACKLINE_WRITABLE` tells that the
+// connection is established, `ACKLINE_ENDED` that it failed.
 //
-// `options` change settings of this connection, as in `cc=reno,ack=immediate,keep_alive=2m`; null: none. `ackline list conn` prints
-// all of them.
+// `options` change settings of this connection, as in `cc=reno,ack=immediate,keep_alive=2m`; null:
+// none. `ackline list conn` prints all of them.
 //
-// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`, `ACKLINE_ENFILE`, `ACKLINE_ENOMEM`,
-// `ACKLINE_EFAULT`.
+// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,
+// `ACKLINE_ENFILE`, `ACKLINE_ENOMEM`, `ACKLINE_EFAULT`.
 //
 // # Safety
-// `peer` and `local` are null or addresses; `options` is null or a string that ends with a zero; `socket` is null or has room for a socket.
+// `peer` and `local` are null or addresses; `options` is null or a string that ends with a zero;
+// `socket` is null or has room for a socket.
 int32_t ackline_tcp_connect(const struct ackline_stack *stack,
                             const struct ackline_address *peer,
                             const struct ackline_address *local,
@@ -425,9 +456,11 @@ int32_t ackline_tcp_connect(const struct ackline_stack *stack,
                             uint64_t now,
                             ackline_socket *socket);
 
-// Takes as many of the `len` bytes at `data` as there is room for, and copies them. They leave when the stack is polled. Returns how many were
-// taken; `ACKLINE_EAGAIN` if there is no room, and `ACKLINE_WRITABLE` tells when there is; `ACKLINE_EPIPE` after `ackline_tcp_shutdown`, or the
-// code of the error that ended the connection. What is written while a connection is being opened leaves when it is established.
+// Takes as many of the `len` bytes at `data` as there is room for, and copies them. They leave
+// when the stack is polled. Returns how many were taken; `ACKLINE_EAGAIN` if there is no room, and
+// `ACKLINE_WRITABLE` tells when there is; `ACKLINE_EPIPE` after `ackline_tcp_shutdown`, or the
+// code of the error that ended the connection. What is written while a connection is being opened
+// leaves when it is established.
 //
 // # Safety
 // `data` is null or has `len` bytes.
@@ -437,9 +470,10 @@ int64_t ackline_tcp_write(const struct ackline_stack *stack,
                           size_t len,
                           uint64_t now);
 
-// Copies up to `len` received bytes to `to`. Returns how many; 0 at the end of the stream; `ACKLINE_EAGAIN` if there are none yet, and
-// `ACKLINE_READABLE` tells when there are; `ACKLINE_ENOTCONN` before the connection is established; or the code of the error that ended it before
-// the end of the stream. `len` must not be 0.
+// Copies up to `len` received bytes to `to`. Returns how many; 0 at the end of the stream;
+// `ACKLINE_EAGAIN` if there are none yet, and `ACKLINE_READABLE` tells when there are;
+// `ACKLINE_ENOTCONN` before the connection is established; or the code of the error that ended it
+// before the end of the stream. `len` must not be 0.
 //
 // # Safety
 // `to` is null or has room for `len` bytes.
@@ -449,20 +483,21 @@ int64_t ackline_tcp_read(const struct ackline_stack *stack,
                          size_t len,
                          uint64_t now);
 
-// Ends the stream that this side sends: a FIN follows what was written. The other direction stays open. `ACKLINE_FLUSHED` tells that the
-// peer has everything. Returns 0, or a negative code.
+// Ends the stream that this side sends: a FIN follows what was written. The other direction stays
+// open. `ACKLINE_FLUSHED` tells that the peer has everything. Returns 0, or a negative code.
 int32_t ackline_tcp_shutdown(const struct ackline_stack *stack,
                              ackline_socket socket,
                              uint64_t now);
 
-// Resets a connection: the peer gets an RST, and what was written and not delivered is lost. The socket stays until it is closed. Returns
-// 0, or a negative code.
+// Resets a connection: the peer gets an RST, and what was written and not delivered is lost. The
+// socket stays until it is closed. Returns 0, or a negative code.
 int32_t ackline_tcp_abort(const struct ackline_stack *stack,
                           ackline_socket socket,
                           uint64_t now);
 
-// Changes settings of a connection, as in `cc=reno,nagle=off`: those that can change while it lives. Either all change or none. Returns 0, or
-// `ACKLINE_EINVAL`, of which `ackline_last_error` says what can change.
+// Changes settings of a connection, as in `cc=reno,nagle=off`: those that can change while it
+// lives. Either all change or none. Returns 0, or `ACKLINE_EINVAL`, of which `ackline_last_error`
+// says what can change.
 //
 // # Safety
 // `options` is null or a string that ends with a zero.
@@ -471,21 +506,24 @@ int32_t ackline_tcp_set(const struct ackline_stack *stack,
                         const char *options,
                         uint64_t now);
 
-// The state of a socket, `ACKLINE_ESTABLISHED` and so on; or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`.
+// The state of a socket, `ACKLINE_ESTABLISHED` and so on; or `ACKLINE_EBADF`,
+// `ACKLINE_EOPNOTSUPP`.
 int32_t ackline_tcp_state(const struct ackline_stack *stack,
                           ackline_socket socket);
 
-// How a connection ended: the code of an error, such as `ACKLINE_ECONNRESET`; 0 if it has not ended, or both sides closed it. Other codes are
-// `ACKLINE_EBADF` and `ACKLINE_EOPNOTSUPP`, with which no connection ends.
+// How a connection ended: the code of an error, such as `ACKLINE_ECONNRESET`; 0 if it has not
+// ended, or both sides closed it. Other codes are `ACKLINE_EBADF` and `ACKLINE_EOPNOTSUPP`, with
+// which no connection ends.
 int32_t ackline_tcp_error(const struct ackline_stack *stack,
                           ackline_socket socket);
 
-// 1 if the peer has acknowledged everything written and the end of the stream, 0 if not; or a negative code. Stays 1 however the connection ends later.
+// 1 if the peer has acknowledged everything written and the end of the stream, 0 if not; or a
+// negative code. Stays 1 however the connection ends later.
 int32_t ackline_tcp_is_flushed(const struct ackline_stack *stack,
                                ackline_socket socket);
 
-// The addresses of a socket of any kind. `local` and `remote` may be null. What a socket does not have, such as the remote address of a listener, is
-// 0.0.0.0:0. Returns 0, or a negative code.
+// The addresses of a socket of any kind. `local` and `remote` may be null. What a socket does not
+// have, such as the remote address of a listener, is 0.0.0.0:0. Returns 0, or a negative code.
 //
 // # Safety
 // `local` and `remote` are null or have room for an address.
@@ -496,16 +534,18 @@ int32_t ackline_socket_addresses(const struct ackline_stack *stack,
 
 // Closes a socket of any kind; its handle is invalid afterwards.
 //
-// A connection delivers what was written, and ends; it is reset if something received was not read (RFC 9293, section 3.6.1). The stack must be
-// polled meanwhile. A listener resets connections that were not accepted, a SYN is refused, a UDP socket is gone.
+// A connection delivers what was written, and ends; it is reset if something received was not read
+// (RFC 9293, section 3.6.1). The stack must be polled meanwhile. A listener resets connections
+// that were not accepted, a SYN is refused, a UDP socket is gone.
 //
 // Returns 0, or `ACKLINE_EBADF`.
 int32_t ackline_socket_close(const struct ackline_stack *stack,
                              ackline_socket socket,
                              uint64_t now);
 
-// Opens a UDP socket. An unspecified address means all addresses of its family, port 0 a free port. Returns 0 and the socket, or
-// `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`, `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+// Opens a UDP socket. An unspecified address means all addresses of its family, port 0 a free
+// port. Returns 0 and the socket, or `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,
+// `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
 //
 // # Safety
 // `local` is null or an address; `socket` is null or has room for a socket.
@@ -514,7 +554,8 @@ int32_t ackline_udp_bind(const struct ackline_stack *stack,
                          uint64_t now,
                          ackline_socket *socket);
 
-// Connects a UDP socket: it sends to `peer`, receives from nobody else, and is told ICMP errors. Returns 0, or a negative code.
+// Connects a UDP socket: it sends to `peer`, receives from nobody else, and is told ICMP errors.
+// Returns 0, or a negative code.
 //
 // # Safety
 // `peer` is null or an address.
@@ -523,9 +564,10 @@ int32_t ackline_udp_connect(const struct ackline_stack *stack,
                             const struct ackline_address *peer,
                             uint64_t now);
 
-// Sends a datagram to `to`, or where the socket is connected to if `to` is null. The data is copied, and leaves when the stack is polled.
-// Returns `len`; `ACKLINE_EAGAIN` if too many wait, and `ACKLINE_WRITABLE` tells when there is room; `ACKLINE_EMSGSIZE` if it is longer
-// than the path carries; or the code of an ICMP error about an earlier one, such as `ACKLINE_ECONNREFUSED`.
+// Sends a datagram to `to`, or where the socket is connected to if `to` is null. The data is
+// copied, and leaves when the stack is polled. Returns `len`; `ACKLINE_EAGAIN` if too many wait,
+// and `ACKLINE_WRITABLE` tells when there is room; `ACKLINE_EMSGSIZE` if it is longer than the
+// path carries; or the code of an ICMP error about an earlier one, such as `ACKLINE_ECONNREFUSED`.
 //
 // # Safety
 // `data` is null or has `len` bytes; `to` is null or an address.
@@ -536,12 +578,14 @@ int64_t ackline_udp_send(const struct ackline_stack *stack,
                          const struct ackline_address *to,
                          uint64_t now);
 
-// Takes the next datagram. `from` gets its sender and `to` the address it was sent to; both may be null. Returns the length of its data, which may
-// be 0; `ACKLINE_EAGAIN` if there is none, and `ACKLINE_READABLE` tells of the next; `ACKLINE_EMSGSIZE` if it has more than `len`
-// bytes: then it waits for a call with more room, of which 65,535 bytes are always enough.
+// Takes the next datagram. `from` gets its sender and `to` the address it was sent to; both may be
+// null. Returns the length of its data, which may be 0; `ACKLINE_EAGAIN` if there is none, and
+// `ACKLINE_READABLE` tells of the next; `ACKLINE_EMSGSIZE` if it has more than `len` bytes: then
+// it waits for a call with more room, of which 65,535 bytes are always enough.
 //
 // # Safety
-// `data` is null or has room for `len` bytes; `from` and `to` are null or have room for an address.
+// `data` is null or has room for `len` bytes; `from` and `to` are null or have room for an
+// address.
 int64_t ackline_udp_receive(const struct ackline_stack *stack,
                             ackline_socket socket,
                             uint8_t *data,

@@ -110,7 +110,7 @@ pub trait WindowGrowth: Clone + Debug + Send {
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows);
 
     /// A loss, a mark or a timeout, once per window of data: lower window and `ssthresh`, usually
-    /// with [`Windows::reduce_to`] from [`DecreaseCx::used`]. At a timeout only `ssthresh` counts;
+    /// with [`Windows::reduce_to`] from [`DecreaseCx::base`]. At a timeout only `ssthresh` counts;
     /// the RTO response proposes the window.
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows);
 
