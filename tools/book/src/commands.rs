@@ -27,7 +27,7 @@ const ONE_IN: usize = 10;
 /// How many blocks run at a time. Most of them wait for the clock.
 const AT_A_TIME: usize = 3;
 /// What has not ended by then has failed. Some compile.
-const LONGEST: Duration = Duration::from_secs(600);
+const LONGEST: Duration = Duration::from_secs(1500);
 
 #[derive(Debug, PartialEq, Eq)]
 enum How {
