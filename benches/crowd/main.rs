@@ -5,7 +5,7 @@
 //! cargo bench --bench crowd                                    # all, three rounds: some ten minutes
 //! cargo bench --bench crowd -- --quick                         # one short round
 //! cargo bench --bench crowd -- --only 1000 --rounds 5          # what has this in its name; --list has all names
-//! cargo bench --bench crowd -- --json FILE --update docs/crowds.md
+//! cargo bench --bench crowd -- --json FILE --update docs/performance/crowds.md
 //! ```
 //!
 //! The same program of one thread ([`program`]) runs on the kernel's TCP over a pair of veth and on

@@ -5,7 +5,7 @@
 //! cargo bench --bench emulator                                  # all, five rounds of ten seconds each: some four minutes
 //! cargo bench --bench emulator -- --quick                       # one short round
 //! cargo bench --bench emulator -- --only spinning --rounds 3    # what has this in its name; --list has all names
-//! cargo bench --bench emulator -- --json FILE --update docs/performance.md
+//! cargo bench --bench emulator -- --json FILE --update docs/performance/emulator.md
 //! ```
 //!
 //! Two network namespaces are joined by a path of 1 Gbit/s and 10 ms each way. UDP packets of 1500

@@ -5,7 +5,7 @@
 //! cargo bench --bench pacing                                    # all, five rounds of two seconds each: some four minutes
 //! cargo bench --bench pacing -- --quick                         # one short round
 //! cargo bench --bench pacing -- --only 100us --rounds 3         # what has this in its name; --list has all names
-//! cargo bench --bench pacing -- --json FILE --update docs/performance.md
+//! cargo bench --bench pacing -- --json FILE --update docs/performance/pacing.md
 //! cargo bench --bench pacing -- --from FILE --markdown
 //! ```
 //!
