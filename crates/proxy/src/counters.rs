@@ -66,82 +66,80 @@ pub enum Kind {
 }
 
 counters! {
-    /// Connections that were asked for.
+    /// Connections requested by clients.
     connections: Counter = "AcklineProxyConnections",
-    /// Connections that are open now.
+    /// Connections open now.
     open_connections: Gauge = "AcklineProxyOpenConnections",
-    /// Connections of which both directions ended with a FIN.
+    /// Connections closed by a FIN in both directions.
     finished: Counter = "AcklineProxyFinished",
     /// Connections that one side reset, or that failed.
     reset: Counter = "AcklineProxyReset",
-    /// Clients that went away before the upstream had connected.
+    /// Connections whose client gave up before the upstream had connected.
     abandoned: Counter = "AcklineProxyAbandoned",
     /// Bytes from clients, in connections.
     bytes_up: Counter = "AcklineProxyBytesUp",
     /// Bytes to clients, in connections.
     bytes_down: Counter = "AcklineProxyBytesDown",
-    /// UDP flows that were begun.
+    /// UDP flows started.
     flows: Counter = "AcklineProxyFlows",
-    /// UDP flows that are open now.
+    /// UDP flows open now.
     open_flows: Gauge = "AcklineProxyOpenFlows",
     /// Datagrams from clients.
     datagrams_up: Counter = "AcklineProxyDatagramsUp",
     /// Datagrams to clients.
     datagrams_down: Counter = "AcklineProxyDatagramsDown",
-    /// Datagrams to clients that were longer than the device carries.
+    /// Datagrams to clients larger than the device's MTU allows.
     datagrams_too_long: Counter = "AcklineProxyDatagramsTooLong",
-    /// Datagrams to clients that found no room before the device, or no flow any more.
+    /// Datagrams to clients dropped because the queue was full or the flow had expired.
     datagrams_lost: Counter = "AcklineProxyDatagramsLost",
-    /// Datagrams from outside that the filter let pass to no client.
+    /// Inbound datagrams rejected by `--udp-filtering`.
     datagrams_filtered: Counter = "AcklineProxyDatagramsFiltered",
-    /// Ports that clients' sockets got outside.
+    /// External ports allocated for clients' sockets.
     mappings: Counter = "AcklineProxyMappings",
-    /// Those that they have now.
+    /// External ports in use now.
     open_mappings: Gauge = "AcklineProxyOpenMappings",
     /// Connections and flows that a rule refused.
     rule_refused: Counter = "AcklineProxyRuleRefused",
     /// Connections and flows that a rule dropped.
     rule_dropped: Counter = "AcklineProxyRuleDropped",
-    /// Connections and flows to an address that is not carried on: loopback, link-local, multicast,
-    /// unspecified, or this machine's own.
+    /// Connections and flows to an address that is never forwarded: loopback, link-local,
+    /// multicast, unspecified, or this machine's own.
     not_carried: Counter = "AcklineProxyNotCarried",
-    /// Connections refused because their client had as many as it may have.
+    /// Connections refused because their client was at its limit.
     client_connections_limit: Counter = "AcklineProxyClientConnectionsLimit",
-    /// Flows refused because their client had as many as it may have.
+    /// Flows refused because their client was at its limit.
     client_flows_limit: Counter = "AcklineProxyClientFlowsLimit",
-    /// SYNs whose clients had to complete their handshake first, because as many others were
-    /// unproved as may be.
+    /// SYNs whose client had to complete its handshake first, because of the limits of `early`.
     proof_first: Counter = "AcklineProxyProofFirst",
-    /// Connections and flows that found no descriptor, or as many others as may be; their clients
-    /// ask again.
+    /// Connections and flows not served for lack of a descriptor or because of `total`; clients
+    /// retransmit.
     no_descriptor: Counter = "AcklineProxyNoDescriptor",
     /// Connections and flows that the destination refused.
     upstream_refused: Counter = "AcklineProxyUpstreamRefused",
-    /// Connections and flows whose destination could not be reached, or is forbidden there.
+    /// Connections and flows whose destination is unreachable or prohibited.
     upstream_unreachable: Counter = "AcklineProxyUpstreamUnreachable",
     /// Connections whose destination did not answer in time.
     upstream_timeouts: Counter = "AcklineProxyUpstreamTimeouts",
-    /// Connections and flows that the upstream's own server failed to carry on.
+    /// Connections and flows that the upstream server failed to forward.
     upstream_failed: Counter = "AcklineProxyUpstreamFailed",
-    /// Questions to the resolvers.
+    /// Queries sent to resolvers.
     dns_questions: Counter = "AcklineProxyDnsQuestions",
-    /// Answers of the resolvers that were passed on.
+    /// Answers forwarded to clients.
     dns_answers: Counter = "AcklineProxyDnsAnswers",
-    /// Messages to clients that answered none of their open questions, or could not be read.
+    /// Messages dropped because they answered no outstanding query or could not be parsed.
     dns_unasked: Counter = "AcklineProxyDnsUnasked",
-    /// Messages of clients that were no question.
+    /// Messages from clients that were not queries.
     dns_malformed: Counter = "AcklineProxyDnsMalformed",
-    /// Questions dropped because too many of the same flow or connection were open.
+    /// Queries dropped because too many of the same flow or connection were outstanding.
     dns_too_many: Counter = "AcklineProxyDnsTooMany",
-    /// Connections and flows whose destination was known by name.
+    /// Connections and flows whose destination had a known name.
     named: Counter = "AcklineProxyNamed",
-    /// Of those, the ones whose destination had several names, or perhaps others that were
-    /// forgotten.
+    /// Of those, destinations with several names, or with names that may have been forgotten.
     several_names: Counter = "AcklineProxySeveralNames",
-    /// Names that were forgotten for lack of room and may still have been in use.
+    /// Names evicted from the full table that may still have been in use.
     names_forgotten: Counter = "AcklineProxyNamesForgotten",
-    /// Connections and flows refused because a rule by domain may have been for them, and names of
-    /// the client were forgotten.
+    /// Connections and flows refused because a rule by `domain` could have matched a forgotten
+    /// name.
     forgotten_refused: Counter = "AcklineProxyForgottenRefused",
 }
 
