@@ -2,7 +2,7 @@
 
 use crate::io_error;
 use crate::listener::TcpListener;
-use crate::stack::shard::Anchor;
+use crate::shard::Anchor;
 use crate::stream::TcpStream;
 use ackline_tcp_core::Duration;
 use ackline_tcp_core::endpoint::SynId;

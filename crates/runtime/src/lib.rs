@@ -91,6 +91,7 @@ mod packets;
 #[cfg(target_os = "linux")]
 pub mod priority;
 mod random;
+mod shard;
 mod socket;
 #[cfg(feature = "tracing")]
 pub mod spans;
@@ -109,6 +110,7 @@ mod sys;
 pub mod testing;
 pub mod timer;
 pub mod udp;
+mod wakes;
 mod workers;
 
 pub use device::Device;

@@ -1,9 +1,8 @@
 //! Accepting connections.
 
 use crate::incoming::{HeldSyn, Incoming};
-use crate::stack::Stack;
-use crate::stack::shard::Anchor;
-use crate::stack::state::accepting::AcceptQueue;
+use crate::shard::Anchor;
+use crate::shard::state::accepting::AcceptQueue;
 use crate::stream::{TcpStream, ttl_of};
 use ackline_tcp_core::{AcceptConfig, ConnId, Duration, EndpointConfig, ListenOn, ListenerId};
 use std::io;
@@ -11,11 +10,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::sync::Notify;
 use tokio::task::coop::{consume_budget, poll_proceed};
 
-/// A listener of a [`Stack`]. Dropping it stops listening and resets the connections that nobody
+/// A listener of a [`Stack`](crate::Stack). Dropping it stops listening and resets the connections that nobody
 /// accepted.
 ///
 /// Its methods are those of [`tokio::net::TcpListener`], and more; [what
@@ -92,23 +90,6 @@ impl TcpListener {
     pub(crate) fn lingering(mut self, linger: Option<Duration>) -> Self {
         self.linger = linger;
         self
-    }
-
-    /// Listens on the first of the addresses that is free, with the stack's default settings. An
-    /// unspecified address means all of the stack's addresses; port 0 picks a free port. Names are
-    /// resolved by the system's resolver.
-    ///
-    /// # Errors
-    /// As [`Stack::listen`], for the last address.
-    pub async fn bind(stack: &Stack, addr: impl ToSocketAddrs) -> io::Result<Self> {
-        let mut last = None;
-        for addr in lookup_host(addr).await? {
-            match stack.listen(ListenOn::Address(addr)) {
-                Ok(listener) => return Ok(listener),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(crate::io_error::no_address))
     }
 
     /// What it listens on.

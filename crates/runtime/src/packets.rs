@@ -2,7 +2,7 @@
 //! know.
 
 use crate::io_error;
-use crate::stack::shard::Anchor;
+use crate::shard::Anchor;
 use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::sync::Arc;

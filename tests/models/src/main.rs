@@ -7,8 +7,8 @@
 //! SHUTTLE_RANDOM_SEED=SEED cargo run --release --manifest-path tests/models/Cargo.toml -- 1    # one that has failed
 //! ```
 //!
-//! These are the runtime's own files, `stack/inbox.rs`, `stack/hub.rs`, `stack/egress.rs` and
-//! `stack/lock.rs`, and the core's `pool.rs`, `host_memory.rs` and `host_rate.rs`, with the locks
+//! These are the runtime's own files, `shard/inbox.rs`, `shard/hub.rs`, `shard/egress.rs` and
+//! `shard/lock.rs`, and the core's `pool.rs`, `host_memory.rs` and `host_rate.rs`, with the locks
 //! and atomics of shuttle in place of std's. shuttle runs one thread at a time, and chooses at each
 //! lock, atomic operation and wake-up who goes on. A driver that sleeps although something has come
 //! for it, or that others wait for, leaves nobody who could go on: shuttle calls that a deadlock,
@@ -21,7 +21,7 @@
 //! behind the lock of a shard, nor weak memory orders: shuttle's atomics are sequentially
 //! consistent.
 
-#[path = "../../../crates/runtime/src/stack/egress.rs"]
+#[path = "../../../crates/runtime/src/shard/egress.rs"]
 mod egress;
 #[expect(dead_code, reason = "a part of it is modelled")]
 #[path = "../../../crates/tcp-core/src/host_memory.rs"]
@@ -29,11 +29,11 @@ mod host_memory;
 #[path = "../../../crates/tcp-core/src/host_rate.rs"]
 mod host_rate;
 #[expect(dead_code, reason = "a part of it is modelled")]
-#[path = "../../../crates/runtime/src/stack/hub.rs"]
+#[path = "../../../crates/runtime/src/shard/hub.rs"]
 mod hub;
-#[path = "../../../crates/runtime/src/stack/inbox.rs"]
+#[path = "../../../crates/runtime/src/shard/inbox.rs"]
 mod inbox;
-#[path = "../../../crates/runtime/src/stack/lock.rs"]
+#[path = "../../../crates/runtime/src/shard/lock.rs"]
 mod lock;
 
 #[expect(dead_code, reason = "a part of it is modelled")]

@@ -1,16 +1,15 @@
 //! Setting up a stack.
 
-use super::backlog::DEFAULT_BACKLOG_TIME;
-use super::egress;
-use super::hub::{Hub, Links, Shards};
-use super::shard::{Host, Shard};
-use super::state::Waits;
-use super::turns::DEFAULT_TURN;
-use super::{Driver, Stack};
+use super::{Driver, Shards, Stack};
 use crate::device::Device;
 use crate::memory;
 use crate::pacing::Pacing;
 use crate::random;
+use crate::shard::backlog::DEFAULT_BACKLOG_TIME;
+use crate::shard::hub::{Hub, Links};
+use crate::shard::state::Waits;
+use crate::shard::turns::DEFAULT_TURN;
+use crate::shard::{Host, Shard, egress};
 use crate::timer::{self, Timer};
 use ackline_registry::{Options, Registry};
 use ackline_tcp_core::policy::sched::Bypass;

@@ -1,29 +1,24 @@
 //! A TCP stack on a device: what an application starts, connects with and listens on.
 
-mod backlog;
 mod builder;
-mod driver;
-mod egress;
-mod handover;
-mod hub;
-mod inbox;
 mod inspect;
-mod lock;
-pub(crate) mod shard;
+mod opening;
+mod shards;
 mod shared;
-pub(crate) mod state;
-pub(crate) mod turns;
 
+pub use crate::shard::driver::Driver;
 pub use builder::Builder;
-pub use driver::Driver;
-pub use hub::Shards;
 pub use inspect::ConnSnapshot;
+pub use shards::Shards;
 
 use crate::device::{Device, DeviceStats};
 use crate::info::SchedulerInfo;
 use crate::io_error;
 use crate::listener::{Parts, TcpListener};
 use crate::packets::Packets;
+use crate::shard::Anchor;
+use crate::shard::hub::Hub;
+use crate::shard::state::accepting::AcceptQueue;
 use crate::stats::Stats;
 use crate::stream::TcpStream;
 use crate::udp::{Handle, IncomingUdp, UdpSocket};
@@ -31,9 +26,6 @@ use ackline_tcp_core::counters::Counters;
 use ackline_tcp_core::events::{PacketObserver, Tracer};
 use ackline_tcp_core::policy::EgressScheduler;
 use ackline_tcp_core::{AcceptConfig, ConnConfig, Duration, EndpointConfig, ListenOn, Target};
-use hub::Hub;
-use shard::Anchor;
-use state::accepting::AcceptQueue;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -3,9 +3,10 @@
 use super::addresses::Addresses;
 use crate::info::Info;
 use crate::io_error;
-use crate::stack::shard::{Anchor, Wakes};
-use crate::stack::state::{Side, StackState};
-use crate::stack::turns::Exchange;
+use crate::shard::Anchor;
+use crate::shard::state::{Side, StackState};
+use crate::shard::turns::Exchange;
+use crate::wakes::Wakes;
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::error::{ConnError, StreamError};
 use ackline_tcp_core::{ConnId, Instant, State};

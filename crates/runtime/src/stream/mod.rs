@@ -18,9 +18,7 @@ pub(crate) use settings::{check_family, check_keepalive, dscp_of_tos, ttl_of};
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 
 use crate::info::Info;
-use crate::stack::Stack;
-use crate::stack::shard::Anchor;
-use ackline_tcp_core::config::FastOpen;
+use crate::shard::Anchor;
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::{ConnId, Instant};
 use bytes::Bytes;
@@ -32,9 +30,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::ToSocketAddrs;
 
-/// A TCP connection of a [`Stack`].
+/// A TCP connection of a [`Stack`](crate::Stack).
 ///
 /// `poll_shutdown` sends a FIN after the written data; reading continues. Dropping the stream
 /// closes it in the background: written data and a FIN are still delivered. But if received data
@@ -53,26 +50,6 @@ impl TcpStream {
     /// Takes ownership of a connection; it is released when the stream is dropped.
     pub(crate) fn new(shard: Arc<Anchor>, id: ConnId) -> io::Result<Self> {
         Handle::new(shard, id).map(|conn| Self { conn })
-    }
-
-    /// Connects; the same as [`Stack::connect`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn connect(stack: &Stack, addr: impl ToSocketAddrs) -> io::Result<Self> {
-        stack.connect(addr).await
-    }
-
-    /// Connects with TCP Fast Open (RFC 7413), and sends all of `data`: with the SYN, if the server
-    /// has given this stack a cookie before. Otherwise it asks for one, and sends the data after
-    /// the handshake. [`Stack::connect_to_with_data`] takes other settings.
-    ///
-    /// # Errors
-    /// As [`Stack::connect`], and those of a write.
-    pub async fn connect_with_data(stack: &Stack, addr: impl ToSocketAddrs, data: &[u8]) -> io::Result<Self> {
-        let mut config = (**stack.connections()).clone();
-        config.fast_open = FastOpen::Client;
-        stack.connect_to_any(addr, Arc::new(config), data).await
     }
 
     pub(crate) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -6,7 +6,7 @@
 
 use super::TcpStream;
 use super::handle::{Operation, Otherwise, few};
-use crate::stack::turns::Exchange;
+use crate::shard::turns::Exchange;
 use ackline_tcp_core::State;
 use ackline_tcp_core::endpoint::Conn;
 use bytes::{BufMut, Bytes};

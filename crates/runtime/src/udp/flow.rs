@@ -2,7 +2,7 @@
 
 use super::UdpStats;
 use super::handle::Handle;
-use crate::stack::shard::Anchor;
+use crate::shard::Anchor;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;

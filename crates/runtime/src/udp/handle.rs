@@ -2,8 +2,8 @@
 
 use super::UdpArrival;
 use crate::io_error;
-use crate::stack::shard::Anchor;
-use crate::stack::state::Side;
+use crate::shard::Anchor;
+use crate::shard::state::Side;
 use ackline_tcp_core::UdpId;
 use ackline_tcp_core::endpoint::{UdpReceived, UdpStats};
 use ackline_tcp_core::error::UdpError;

@@ -1,4 +1,4 @@
-//! UDP on a [`Stack`]: sockets like tokio's, and flows to any address and port.
+//! UDP on a [`Stack`](crate::Stack): sockets like tokio's, and flows to any address and port.
 //!
 //! Datagrams leave and arrive through the stack's device and egress scheduler, beside its TCP.
 //! Queues are bounded by [`udp_recv_buffer`](ackline_tcp_core::EndpointConfig::udp_recv_buffer) and
@@ -14,7 +14,6 @@ pub use flow::{IncomingUdp, UdpFlow};
 pub(crate) use handle::Handle;
 
 use crate::io_error;
-use crate::stack::Stack;
 use handle::first_of;
 use std::io;
 use std::net::SocketAddr;
@@ -41,7 +40,7 @@ pub enum UdpArrival {
     },
 }
 
-/// A UDP socket of a [`Stack`]. Its methods are those of [`tokio::net::UdpSocket`]; several tasks
+/// A UDP socket of a [`Stack`](crate::Stack). Its methods are those of [`tokio::net::UdpSocket`]; several tasks
 /// may use it at once.
 ///
 /// An unspecified address means all of the stack's addresses of that family. An error that ICMP
@@ -66,22 +65,6 @@ pub struct UdpSocket {
 }
 
 impl UdpSocket {
-    /// Binds to the first of the addresses that is free. Port 0 picks a free port, which
-    /// [`local_addr`](Self::local_addr) returns.
-    ///
-    /// # Errors
-    /// As [`Stack::bind_udp`], for the last address; the resolver's.
-    pub async fn bind(stack: &Stack, addr: impl ToSocketAddrs) -> io::Result<Self> {
-        let mut last = None;
-        for addr in tokio::net::lookup_host(addr).await? {
-            match stack.bind_udp(addr) {
-                Ok(socket) => return Ok(socket),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(io_error::no_address))
-    }
-
     pub(crate) fn new(handle: Handle) -> Self {
         Self { handle }
     }

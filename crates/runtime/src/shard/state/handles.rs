@@ -3,8 +3,8 @@
 use super::accepting::AcceptQueue;
 use super::{Alarm, Side, Slot, StackState};
 use crate::io_error;
-use crate::stack::shard::{Wakes, store};
-use crate::stack::turns::{Account, Turns};
+use crate::shard::turns::{Account, Turns};
+use crate::wakes::{Wakes, store};
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::{
     AcceptConfig, ConnConfig, ConnId, Duration, Instant, ListenOn, ListenerId, State, Target,
@@ -22,7 +22,7 @@ impl StackState {
     }
 
     /// The current turn, and what `conn` exchanged in it.
-    pub(in crate::stack) fn account(&mut self, conn: ConnId) -> (&mut Turns, Option<&mut Account>) {
+    pub(in crate::shard) fn account(&mut self, conn: ConnId) -> (&mut Turns, Option<&mut Account>) {
         let slot = self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn);
         (&mut self.turns, slot.map(|slot| &mut slot.account))
     }

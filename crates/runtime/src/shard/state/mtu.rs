@@ -34,7 +34,7 @@ impl Port {
 impl StackState {
     /// Tells the endpoint if the device's MTU has changed. What the device refused for its size
     /// fits then.
-    pub(in crate::stack) fn follow_mtu(&mut self, now: Instant) {
+    pub(in crate::shard) fn follow_mtu(&mut self, now: Instant) {
         let port = &mut self.device;
         let mtu = port.device.caps().mtu;
         if mtu == port.mtu.device {

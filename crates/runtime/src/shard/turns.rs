@@ -13,14 +13,14 @@
 //! data) are not in this line: they go on at once, or, if a turn has too many of them, have a line
 //! of their own, which gets half of the places.
 
-use super::shard::Wakes;
 use super::state::{Side, StackState};
+use crate::wakes::Wakes;
 use ackline_tcp_core::{ConnId, Instant};
 use std::collections::VecDeque;
 
 /// Bytes that all connections may exchange with their applications in one turn of the driver. It
 /// costs a single flow less than a hundredth of its rate.
-pub(super) const DEFAULT_TURN: usize = 1 << 20;
+pub(crate) const DEFAULT_TURN: usize = 1 << 20;
 
 /// Bytes that each may exchange, however many are busy: one super-packet, so that a crowd's packets
 /// are large.

@@ -2,7 +2,7 @@
 
 use super::StackState;
 use crate::io_error;
-use crate::stack::shard::Wakes;
+use crate::wakes::Wakes;
 use ackline_tcp_core::endpoint::{IncomingSyn, Refusal, SynEvent, SynId};
 use ackline_tcp_core::error::ConnError;
 use ackline_tcp_core::{ConnId, Instant, ListenerId};

@@ -2,7 +2,7 @@
 
 use super::StackState;
 use crate::io_error;
-use crate::stack::shard::{Wakes, store};
+use crate::wakes::{Wakes, store};
 use ackline_tcp_core::Instant;
 use std::io;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use ackline_tcp_core::{Duration, Instant};
 
 /// How long the device must not have been found empty.
-pub(super) const DEFAULT_BACKLOG_TIME: Duration = Duration::from_millis(1);
+pub(crate) const DEFAULT_BACKLOG_TIME: Duration = Duration::from_millis(1);
 
 /// Since when the device has not been found empty.
 #[derive(Debug)]

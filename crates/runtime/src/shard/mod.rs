@@ -4,16 +4,27 @@
 //! application task for whatever its own write, read or close allows to be sent. No system call
 //! under the lock can block: descriptors are non-blocking.
 
-use super::hub::Links;
-use super::lock::{Lock, Locked};
-use super::state::{By, StackState, Waits};
+pub(crate) mod backlog;
+pub(crate) mod driver;
+pub(crate) mod egress;
+mod handover;
+pub(crate) mod hub;
+mod inbox;
+mod lock;
+pub(crate) mod state;
+pub(crate) mod turns;
+
 use crate::device::Device;
 use crate::timer::{self, Timer};
+use crate::wakes::Wakes;
 use ackline_tcp_core::{Endpoint, Instant};
+use hub::Links;
+use lock::{Lock, Locked};
+use state::{By, StackState, Waits};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 /// One endpoint, shared by its driver task and by all handles.
 #[derive(Debug)]
@@ -134,53 +145,5 @@ impl Shard {
         };
         wakes.wake_all();
         outcome
-    }
-}
-
-/// Tasks to wake once the lock is released.
-#[derive(Debug, Default)]
-pub(crate) struct Wakes {
-    wakers: Vec<Waker>,
-    arrivals: Vec<Arc<Notify>>,
-    news: Vec<Arc<Notify>>,
-}
-
-impl Wakes {
-    pub(crate) fn extend(&mut self, wakers: impl IntoIterator<Item = Waker>) {
-        self.wakers.extend(wakers);
-    }
-
-    /// Wakes one task that waits for a listener's connections.
-    pub(crate) fn arrival(&mut self, listener: &Arc<Notify>) {
-        self.arrivals.push(listener.clone());
-    }
-
-    /// Wakes all tasks that wait for news of a connection, or for connections that will never come.
-    pub(crate) fn everyone(&mut self, news: &Arc<Notify>) {
-        self.news.push(news.clone());
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.wakers.is_empty() && self.arrivals.is_empty() && self.news.is_empty()
-    }
-
-    pub(crate) fn wake_all(&mut self) {
-        for waker in self.wakers.drain(..) {
-            waker.wake();
-        }
-        for listener in self.arrivals.drain(..) {
-            listener.notify_one();
-        }
-        for news in self.news.drain(..) {
-            news.notify_waiters();
-        }
-    }
-}
-
-/// Stores a waker; does not clone it if it is already there.
-pub(crate) fn store(place: &mut Option<Waker>, waker: &Waker) {
-    match place {
-        Some(known) => known.clone_from(waker),
-        None => *place = Some(waker.clone()),
     }
 }

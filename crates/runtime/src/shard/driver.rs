@@ -1,10 +1,11 @@
 //! The task that drives one endpoint: packets in, deadlines, packets out, events, sleep.
 
+use super::Shard;
 use super::hub::Links;
-use super::shard::{Shard, Wakes, store};
 use super::state::{By, DepartureWait, Port, StackState};
 use crate::pacing::{Wait, let_others_run};
 use crate::timer;
+use crate::wakes::{Wakes, store};
 use crate::workers::has_workers;
 use ackline_tcp_core::{Duration, Instant, RxPacket};
 use std::future::Future;
@@ -34,8 +35,8 @@ const GATHER_BYTES: usize = 1 << 18;
 /// Mean packet size of a turn up to which ACKs may wait for the application's answer.
 const SMALL_PACKET: usize = 512;
 
-/// The future that drives a [`Stack`](super::Stack); [`Builder::spawn`](super::Builder::spawn)
-/// hands it to tokio.
+/// The future that drives a [`Stack`](crate::Stack);
+/// [`Builder::spawn`](crate::stack::Builder::spawn) hands it to tokio.
 ///
 /// It ends with `Ok` when the last handle (stack, listener, stream) is dropped and only connections
 /// in TIME-WAIT are left, and with the device's error if the device fails. If it is dropped
@@ -50,8 +51,8 @@ const SMALL_PACKET: usize = 512;
 /// behind.** Pure ACKs for a turn of small packets wait until the tasks it woke have run, so that
 /// they can piggyback on their answers; those for bulk data wait for some microseconds while the
 /// device is polled, so that one ACK covers more. An idle stack uses no processor time, unless
-/// [`Builder::busy_poll`](super::Builder::busy_poll) or [`Builder::pacing`](super::Builder::pacing)
-/// say so.
+/// [`Builder::busy_poll`](crate::stack::Builder::busy_poll) or
+/// [`Builder::pacing`](crate::stack::Builder::pacing) say so.
 #[derive(Debug)]
 #[must_use = "nothing moves unless the driver is polled"]
 pub struct Driver {
@@ -64,7 +65,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(shard: Arc<Shard>) -> Self {
+    pub(crate) fn new(shard: Arc<Shard>) -> Self {
         Self { shard, wakes: Wakes::default(), awake_since: None, workers: None }
     }
 }

@@ -13,12 +13,12 @@ use super::backlog::Backlog;
 use super::driver::Gathering;
 use super::handover::Handover;
 use super::hub::Links;
-use super::shard::Wakes;
 use super::turns::{Account, Turns};
 use crate::device::Device;
 use crate::pacing::{Pacing, Wait, Waiter};
 use crate::stats::{Meters, Stats};
 use crate::timer::{self, Timer};
+use crate::wakes::Wakes;
 use accepting::AcceptQueue;
 use ackline_tcp_core::events::PacketObserver;
 use ackline_tcp_core::{
@@ -75,23 +75,23 @@ pub(crate) struct StackState {
     /// Bulk data whose ACKs are among those held.
     pub(crate) gathering: Gathering,
     /// Whether packets wait in the device.
-    pub(in crate::stack) backlog: Backlog,
+    pub(in crate::shard) backlog: Backlog,
     /// What applications may exchange before the driver runs.
-    pub(in crate::stack) turns: Turns,
+    pub(in crate::shard) turns: Turns,
     /// Who runs the next turn.
     pub(crate) handover: Handover,
     /// By [`ConnId::index`]; a slot with another identity belongs to an earlier connection.
-    pub(in crate::stack) slots: Vec<Slot>,
+    pub(in crate::shard) slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Arc<AcceptQueue>>,
     pub(crate) udp: UdpWaits,
     syns: HeldSyns,
     packets: PacketWaits,
     /// The other shards, if there are any.
-    pub(in crate::stack) links: Option<Links>,
+    pub(in crate::shard) links: Option<Links>,
     /// The driver task's waker, while it sleeps.
     pub(crate) driver: Option<Waker>,
     /// Deadlines of the runtime itself, soonest first.
-    pub(in crate::stack) alarms: BinaryHeap<Reverse<(Instant, Alarm)>>,
+    pub(in crate::shard) alarms: BinaryHeap<Reverse<(Instant, Alarm)>>,
     /// Tasks that wait for all connections to end.
     closers: Vec<Waker>,
     /// The time for a shutdown is over.
@@ -171,7 +171,7 @@ pub(crate) struct DepartureWait {
 
 /// Deadlines of the runtime itself.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::stack) enum Alarm {
+pub(in crate::shard) enum Alarm {
     /// The time for a dropped stream's background close is over.
     Linger(ConnId),
     /// The time for a shutdown is over.
@@ -183,10 +183,10 @@ pub(in crate::stack) enum Alarm {
 }
 
 #[derive(Debug)]
-pub(in crate::stack) struct Slot {
-    pub(in crate::stack) id: ConnId,
+pub(in crate::shard) struct Slot {
+    pub(in crate::shard) id: ConnId,
     /// The turn in which one of its tasks was woken last, unless that has come back.
-    pub(in crate::stack) called: u32,
+    pub(in crate::shard) called: u32,
     read: Option<Waker>,
     write: Option<Waker>,
     /// Present if there is something in it.
@@ -356,7 +356,7 @@ impl StackState {
         }
     }
 
-    pub(in crate::stack) fn arm(&mut self, now: Instant) -> io::Result<()> {
+    pub(in crate::shard) fn arm(&mut self, now: Instant) -> io::Result<()> {
         self.wait =
             self.endpoint.poll_timeout().map(|wakeup| match (is_departure(&wakeup), self.device.full) {
                 (true, Some(recheck)) => Wait::Sleep(recheck),
@@ -458,7 +458,7 @@ impl StackState {
         }
     }
 
-    pub(in crate::stack) fn wake(&mut self, conn: ConnId, sides: &[Side], wakes: &mut Wakes) {
+    pub(in crate::shard) fn wake(&mut self, conn: ConnId, sides: &[Side], wakes: &mut Wakes) {
         if let Some(slot) = self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn) {
             for side in sides {
                 if let Some(waker) = slot.waker(*side).take() {

@@ -67,7 +67,7 @@ struct OfShard {
 type Set = u64;
 
 /// Makes `scheduler` that of all shards: returns each one's way to it.
-pub(super) fn for_all(scheduler: Box<dyn EgressScheduler>, hub: &Arc<Hub>) -> Vec<Box<dyn EgressScheduler>> {
+pub(crate) fn for_all(scheduler: Box<dyn EgressScheduler>, hub: &Arc<Hub>) -> Vec<Box<dyn EgressScheduler>> {
     let shards = hub.shards();
     let trays = (0..shards).map(|_| Tray::default()).collect();
     let state = Mutex::new(State { scheduler, latest: Instant::ZERO, trays, deferred: 0 });

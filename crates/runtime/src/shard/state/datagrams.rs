@@ -2,7 +2,7 @@
 
 use super::{Side, StackState};
 use crate::io_error;
-use crate::stack::shard::{Wakes, store};
+use crate::wakes::{Wakes, store};
 use ackline_tcp_core::endpoint::UdpEvent;
 use ackline_tcp_core::{Instant, UdpId};
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::stack::hub::Links;
+use crate::shard::hub::Links;
 use ackline_registry::Registry;
 use ackline_tcp_core::SeqNum;
 use ackline_tcp_core::policy::conformance;

@@ -13,9 +13,9 @@
 //! woke more than [`FEW`]: those have enough to do for several workers.
 
 use super::driver::Turn;
-use super::shard::Wakes;
 use super::state::{Alarm, StackState};
 use crate::pacing::Wait;
+use crate::wakes::Wakes;
 use ackline_tcp_core::{ConnId, Duration, Instant};
 use std::cmp::Reverse;
 use std::task::{Context, Poll, Waker};
@@ -70,7 +70,7 @@ impl Handover {
     /// The driver runs on a runtime with worker threads, and has this waker.
     pub(super) fn on_driver(&mut self, waker: &Waker) {
         self.inline = false;
-        super::shard::store(&mut self.driver, waker);
+        crate::wakes::store(&mut self.driver, waker);
     }
 
     /// A turn begins.

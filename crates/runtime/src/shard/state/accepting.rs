@@ -1,6 +1,6 @@
 //! The accept queue of a listener, which all shards fill.
 
-use crate::stack::shard::{Wakes, store};
+use crate::wakes::{Wakes, store};
 use ackline_tcp_core::ConnId;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
