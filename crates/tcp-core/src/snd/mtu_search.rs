@@ -82,7 +82,10 @@ impl Flight {
         let path = snd.path_mtu.as_deref()?;
         let search = path.search.as_ref().filter(|search| search.probe.is_none() && search.next_at <= now)?;
         let undecided = path.claim.is_some() || path.fallback.is_some() || path.cut.is_some();
-        if undecided || !snd.sack || self.recovery.phase != Phase::Open || !self.reserved.is_empty() {
+        // One that waits in the scheduler is not outstanding yet. Other data that waits is no
+        // reason to put a probe off: behind a busy device there always is some.
+        let waits = || self.reserved.holds(|reason| reason == SendReason::PathMtuProbe);
+        if undecided || !snd.sack || self.recovery.phase != Phase::Open || waits() {
             return None;
         }
         let size = search.next_size(snd.smss())?;

@@ -60,6 +60,26 @@ fn a_probe_that_waits_for_a_smaller_device_is_planned_anew() {
 }
 
 #[test]
+fn a_probe_takes_its_place_behind_what_waits_in_the_scheduler() {
+    let mut setup = Setup::rack();
+    setup.config.path_mtu_probing = PathMtuProbing::BlackHole;
+    let mut bench = setup.open();
+    bench.write(100_000);
+    let first = bench.next().unwrap();
+    bench.snd.reserve(&first, 1);
+    bench.set_full_size(1_500);
+    let probe = bench.next().unwrap();
+    assert_eq!((probe.seq, probe.len, probe.reason), (first.end(), 1_500, PathMtuProbe));
+    bench.snd.reserve(&probe, 2);
+    let behind = bench.next().unwrap();
+    assert_eq!((behind.seq, behind.reason), (probe.end(), NewData), "one probe at a time");
+    let left = [1, 2].map(|serial| bench.snd.claim(serial).inspect(|plan| bench.sent(plan)).unwrap());
+    assert_eq!(left, [first, probe]);
+    bench.ack(2_500);
+    assert_eq!((bench.info().snd_mss, bench.counters.tcp_mtup_success), (1_500, 1));
+}
+
+#[test]
 fn a_larger_size_that_meets_silence_is_taken_back_at_the_first_timeout() {
     let mut bench = without_sack();
     bench.set_full_size(500);
