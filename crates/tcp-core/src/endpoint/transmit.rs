@@ -43,12 +43,9 @@ impl Endpoint {
         if core::mem::take(&mut egress.properties_are_old) {
             egress.properties = egress.scheduler.properties();
         }
-        let straight = !budget.reports_departures
-            && match egress.properties.bypass {
-                Bypass::Never => false,
-                Bypass::UntilDeviceFull => !egress.device_full,
-                Bypass::Always => true,
-            };
+        // Everything takes the scheduler, or only what the device does not take at once.
+        let orders = budget.reports_departures || egress.properties.bypass == Bypass::Never;
+        let straight = !orders && (egress.properties.bypass == Bypass::Always || !egress.device_full);
         let mut report = TxReport::default();
         let acks = budget.keeps_acks && straight;
         let data = budget.corks && straight && self.config.autocorking;
@@ -58,10 +55,14 @@ impl Endpoint {
             self.egress.scheduler.woke_late(now, by);
         }
         self.egress.depart_until(now);
-        if !straight {
+        if orders {
             // Even while the link is busy: an ACK takes its place in the queue, with its number,
             // when it arises.
-            self.give_all(now);
+            self.give(now, usize::MAX);
+        } else if !straight {
+            // Half of what leaves if the device has room again, so that the queue runs dry even if
+            // more could always be sent, and the way past it is open again.
+            self.give(now, (budget.packets / 2).max(1));
         } else if !self.egress.deferred.is_empty() {
             self.egress.resume_named(&mut self.slots);
         }
@@ -69,7 +70,7 @@ impl Endpoint {
             let sent = if straight && self.egress.is_idle() {
                 self.send_straight(now, budget.packets - report.packets, budget.takes_fields, &mut emit)
             } else {
-                self.send_scheduled(now, budget, !straight, &mut emit)
+                self.send_scheduled(now, budget, orders, &mut emit)
             };
             match sent {
                 Ok(SendOutcome::Packets { packets, bytes }) => {
@@ -86,6 +87,9 @@ impl Endpoint {
                     return Err(error);
                 }
             }
+        }
+        if self.egress.is_idle() {
+            self.egress.device_full = false;
         }
         report.more = self.could_send(now);
         Ok(self.with_kept(report))
@@ -231,11 +235,11 @@ impl Endpoint {
         &mut self,
         now: Instant,
         budget: TxBudget,
-        give_all: bool,
+        orders: bool,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<SendOutcome, E> {
         let held = self.egress.held.take();
-        let Some(descriptor) = held.or_else(|| self.next_descriptor(now, give_all)) else {
+        let Some(descriptor) = held.or_else(|| self.next_descriptor(now, orders)) else {
             return Ok(SendOutcome::NothingLeft);
         };
         let sent = match descriptor.conn {
@@ -252,7 +256,7 @@ impl Endpoint {
                 let delay = now.since(descriptor.queued_at);
                 // A packet without a connection takes the scheduler even if others bypass it, and
                 // then waits in no queue.
-                if give_all || descriptor.conn.is_some() || !delay.is_zero() {
+                if orders || descriptor.conn.is_some() || !delay.is_zero() {
                     self.egress.accounts.waited(descriptor.class, delay);
                 }
                 let descriptor = self.repriced(now, descriptor, bytes);
@@ -285,23 +289,27 @@ impl Endpoint {
         descriptor
     }
 
-    /// Pushes everything that waits and that the scheduler admits.
-    fn give_all(&mut self, now: Instant) {
+    /// Pushes up to `most` packets of what waits and the scheduler admits.
+    fn give(&mut self, now: Instant, most: usize) {
         self.egress.resume_named(&mut self.slots);
-        while self.push_one(now) {}
+        let mut given = 0;
+        while given < most && self.push_one(now) {
+            given += 1;
+        }
     }
 
-    /// The packet that the scheduler releases next, after pushing what waits.
-    fn next_descriptor(&mut self, now: Instant, give_all: bool) -> Option<Descriptor> {
-        if give_all {
-            self.give_all(now);
+    /// The packet that the scheduler releases next. If it `orders` all packets, what waits is pushed
+    /// before.
+    fn next_descriptor(&mut self, now: Instant, orders: bool) -> Option<Descriptor> {
+        if orders {
+            self.give(now, usize::MAX);
         }
         loop {
             if let Some(descriptor) = self.egress.pop(now, &mut self.slots) {
                 return Some(descriptor);
             }
             // When the scheduler is bypassed, its queue only contains packets from before.
-            if give_all || !self.push_one(now) {
+            if orders || !self.push_one(now) {
                 return None;
             }
         }

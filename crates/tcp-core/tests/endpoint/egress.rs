@@ -502,6 +502,58 @@ fn a_scheduler_that_would_choose_chooses_while_the_device_is_full() {
     assert_eq!(lengths, [1_500, 60, 1_500, 1_500, 1_500, 1_500], "the refused one, the SYN, and the others");
 }
 
+/// A sender that could always send more does not keep the scheduler's queue alive.
+#[test]
+fn once_the_device_has_room_again_packets_go_past_the_scheduler() {
+    /// First in, first out, but only of what the device does not take.
+    #[derive(Debug, Default)]
+    struct Behind(Fifo);
+    impl EgressScheduler for Behind {
+        fn name(&self) -> &'static str {
+            "behind"
+        }
+        fn properties(&self) -> SchedulerProperties {
+            SchedulerProperties::new().with_bypass(Bypass::UntilDeviceFull)
+        }
+        fn push(&mut self, now: Instant, packet: Descriptor) {
+            self.0.push(now, packet);
+        }
+        fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+            self.0.pop(now, link)
+        }
+        fn forget(&mut self, now: Instant, which: Forget) {
+            self.0.forget(now, which);
+        }
+        fn backlog(&self, scope: Scope) -> Backlog {
+            self.0.backlog(scope)
+        }
+    }
+    const PACKETS: usize = 40;
+    let mut config = ConnConfig::default();
+    config.initial_window = PACKETS as u32;
+    let make = || Box::new(Behind::default()) as Box<dyn EgressScheduler>;
+    let mut net = Net::with(15, Link::default(), [host_config(A), host_config(B)], make);
+    net.listen(B, 80, config.clone());
+    let id = net.connect(A, socket(B, 80), config, Plan::default());
+    for (from, to) in [(A, B), (B, A), (A, B)] {
+        for wire in net.intercept(from) {
+            net.inject(to, &wire.bytes);
+        }
+    }
+    net.write(A, id, &[7; PACKETS * 1_448]);
+    let now = net.now;
+    assert_eq!(net.endpoint(A).transmit(now, TxBudget::UNLIMITED, |_| Err("full")), Err("full"));
+    let mut left = 0;
+    while let report = net.endpoint(A).transmit(now, TxBudget::packets(8), |_| Ok::<_, ()>(())).unwrap()
+        && report.packets > 0
+    {
+        left += report.packets;
+    }
+    assert_eq!(left, PACKETS);
+    let data = net.endpoint(A).egress_stats().data;
+    assert!(data.queued < 16, "{data:?}");
+}
+
 #[test]
 fn deferred_connections_are_resumed() {
     for (serialise, limit) in
