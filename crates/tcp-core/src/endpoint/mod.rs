@@ -655,11 +655,14 @@ impl Endpoint {
         self.reassembly.len()
     }
 
-    /// True if a packet waits in the egress scheduler, or is held because the device has refused
-    /// it.
+    /// True if a packet waits: in the egress scheduler, because the device has refused it, behind
+    /// such packets, or (an ACK) for data to go along with ([`TxBudget::keeping_acks`]).
     #[must_use]
     pub fn has_packets_waiting(&self) -> bool {
-        self.egress.held.is_some() || self.egress.scheduler().backlog(Scope::All).packets > 0
+        self.egress.held.is_some()
+            || !self.egress.ready.is_empty()
+            || !self.egress.kept.is_empty()
+            || self.egress.scheduler().backlog(Scope::All).packets > 0
     }
 
     /// The scheduler's name.
