@@ -245,9 +245,10 @@ pub(crate) async fn run(seed: u64, steps: usize) {
 
     let (first, second) = tokio::join!(near.shutdown(PATIENCE), far.shutdown(PATIENCE));
     assert!(first && second, "connections do not end: {what}");
-    let left =
-        || [near.stats(), far.stats()].map(|stats| [stats.connections, stats.orphans, stats.half_open]);
-    until(&what, || format!("{:?}", left()), || left() == [[0; 3]; 2]).await;
+    for stats in [near.stats(), far.stats()] {
+        let left = [stats.connections, stats.orphans, stats.half_open];
+        assert_eq!(left, [0; 3], "{what}");
+    }
     for stats in [near.stats(), far.stats()] {
         assert_eq!(stats.handover_drops, 0, "{what}");
     }
