@@ -34,15 +34,16 @@ async fn noticed(world: &World, mtu: u32) {
 
 /// From 9,000 bytes to 1,280 and back while data moves, which it does until `done`. `follows`:
 /// segments have the size that fits. A larger one is probed first, which takes some round trips.
-async fn down_and_up(world: &World, follows: impl Fn(u32) -> bool, done: &Cell<bool>) {
+async fn down_and_up(world: &World, follows: impl Fn(u32) -> Result<(), String>, done: &Cell<bool>) {
     for mtu in [1_280, 9_000] {
         world.moves(PART).await;
         world.set_mtu(mtu);
         noticed(world, mtu).await;
         world.moves(PART / 2).await;
         let since = Instant::now();
-        while !follows(mtu) {
-            assert!(since.elapsed() < Duration::from_secs(5), "segments do not follow");
+        while let Err(why) = follows(mtu) {
+            let counters = world.stack.counters();
+            assert!(since.elapsed() < Duration::from_secs(5), "segments do not follow: {why}, {counters:?}");
             sleep(Duration::from_millis(1)).await;
         }
     }
@@ -54,7 +55,10 @@ pub(super) async fn changes(world: World, ip: Ip) {
     let (mut kernel, stack) = world.connection(Opens::Stack, ip).await;
     let headers = if ip == Ip::V4 { 40 + 12 } else { 60 + 12 };
     let (mut read, mut write) = stack.into_split();
-    let follows = |mtu| read.as_ref().info().expect("known").snd_mss == mtu - headers;
+    let follows = |mtu| {
+        let info = read.as_ref().info().expect("known");
+        if info.snd_mss == mtu - headers { Ok(()) } else { Err(format!("{info:?}")) }
+    };
     let done = Cell::new(false);
     tokio::join!(
         write_while(&mut write, 1, || !done.get()),
@@ -65,7 +69,7 @@ pub(super) async fn changes(world: World, ip: Ip) {
     tokio::join!(
         write_while(&mut kernel, 2, || !done.get()),
         read_to_end(&mut read, 2),
-        down_and_up(&world, |_| true, &done)
+        down_and_up(&world, |_| Ok(()), &done)
     );
     // New connections as well.
     world.set_mtu(1_400);
