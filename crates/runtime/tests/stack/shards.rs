@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::runtime::Handle;
 
 /// The far end of several channels: sends to each in turn, so that every packet is as likely as not
 /// at the wrong queue.
@@ -494,10 +495,10 @@ async fn limits_are_the_hosts() {
     assert!(near.shard_stats().iter().all(|shard| shard.max_memory == Some(1 << 30)));
 }
 
-/// Two shards, one with a thread of its own, and many flows that never stop, each where its shard
-/// runs.
-#[tokio::test]
-async fn every_flow_of_every_shard_moves() {
+/// Two shards, one with a thread of its own, and many flows that never stop. Their tasks run where
+/// their shard does, or all on the thread of the first. Returns how many shares each has sent when
+/// there are eight for each.
+async fn shares_of_two_shards(everyone_at_home: bool) -> Vec<usize> {
     const FLOWS: usize = 300;
     const SHARE: usize = 64 << 10;
     let (near, far, _) = hosts(2, |builder| builder);
@@ -510,7 +511,8 @@ async fn every_flow_of_every_shard_moves() {
     let sent: Arc<Vec<AtomicUsize>> = Arc::new((0..FLOWS).map(|_| AtomicUsize::new(0)).collect());
     for (flow, (mut near, mut far)) in flows.into_iter().enumerate() {
         let sent = sent.clone();
-        near.runtime().clone().spawn(async move {
+        let place = if everyone_at_home { near.runtime().clone() } else { Handle::current() };
+        place.spawn(async move {
             while let Ok(written) = near.write(&[7; SHARE]).await {
                 sent[flow].fetch_add(written, Ordering::Relaxed);
             }
@@ -518,8 +520,21 @@ async fn every_flow_of_every_shard_moves() {
         tokio::spawn(async move { tokio::io::copy(&mut far, &mut tokio::io::sink()).await });
     }
     let shares = || sent.iter().map(|sent| sent.load(Ordering::Relaxed) / SHARE);
-    let all = 8 * FLOWS;
-    until(|| shares().sum::<usize>() >= all).await;
-    let without = shares().filter(|shares| *shares == 0).count();
-    assert_eq!(without, 0, "of {FLOWS} flows that had {} shares of {SHARE} bytes", shares().sum::<usize>());
+    until(|| shares().sum::<usize>() >= 8 * FLOWS).await;
+    shares().collect()
+}
+
+fn check_that_all_move(shares: &[usize]) {
+    let without = shares.iter().filter(|shares| **shares == 0).count();
+    assert_eq!(without, 0, "of {} flows that had {} shares", shares.len(), shares.iter().sum::<usize>());
+}
+
+#[tokio::test]
+async fn every_flow_of_every_shard_moves() {
+    check_that_all_move(&shares_of_two_shards(true).await);
+}
+
+#[tokio::test]
+async fn every_flow_of_two_shards_moves_on_one_thread() {
+    check_that_all_move(&shares_of_two_shards(false).await);
 }
