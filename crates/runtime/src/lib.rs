@@ -41,6 +41,10 @@
 //! waits until the driver has run, in line with the others that wait. A single flow does not
 //! notice; with ten bulk senders the driver runs after each 100 KiB of theirs.
 //!
+//! Nor does bulk data keep the runtime itself waiting. tokio looks for I/O, and a runtime with one
+//! thread at the future of `block_on`, only when no task is ready, or after 61 polls. So a driver
+//! that has been busy for 200 µs stands aside until the runtime has gone round: a byte that `main`
+//! sends beside a bulk flow waits for a turn or two, not for 61 polls.
 //! # Back-pressure
 //!
 //! A write waits while the send buffer is full; if the application does not read, the receive

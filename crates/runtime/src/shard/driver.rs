@@ -3,6 +3,7 @@
 use super::Shard;
 use super::hub::Links;
 use super::state::{By, DepartureWait, Port, StackState};
+use super::stint::{Stint, work};
 use crate::pacing::{Wait, let_others_run};
 use crate::timer;
 use crate::wakes::{Wakes, store};
@@ -62,11 +63,12 @@ pub struct Driver {
     awake_since: Option<Instant>,
     /// Its runtime has worker threads; known from the first turn on.
     workers: Option<bool>,
+    stint: Stint,
 }
 
 impl Driver {
     pub(crate) fn new(shard: Arc<Shard>) -> Self {
-        Self { shard, wakes: Wakes::default(), awake_since: None, workers: None }
+        Self { shard, wakes: Wakes::default(), awake_since: None, workers: None, stint: Stint::new() }
     }
 }
 
@@ -74,7 +76,10 @@ impl Future for Driver {
     type Output = io::Result<()>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { shard, wakes, awake_since, workers } = self.get_mut();
+        let Self { shard, wakes, awake_since, workers, stint } = self.get_mut();
+        if !stint.goes_on(cx, timer::now) {
+            return Poll::Pending;
+        }
         let mut held = None;
         loop {
             let outcome = {
@@ -88,11 +93,22 @@ impl Future for Driver {
                 // What departs now is late already.
                 let mut state = if held.is_some() { shard.lock() } else { ready!(shard.poll_lock(cx)) };
                 if crowded {
-                    if state.is_handed_over(timer::now(), cx) {
+                    let now = timer::now();
+                    if state.is_handed_over(now, cx) {
                         store(&mut state.driver, cx.waker());
                         return Poll::Pending;
                     }
-                    state.handover.on_driver(cx.waker());
+                    state.handover.on_driver(now, cx.waker());
+                }
+                if held.is_none()
+                    && awake_since.is_none()
+                    && stint.is_over(cx, std::mem::take(&mut state.work), timer::now)
+                {
+                    // A device that is never empty is not asked otherwise, and learns only when it is
+                    // asked what has become of its interface. Its errors come again with the next
+                    // packet.
+                    _ = state.device.device.poll_readable(cx);
+                    return Poll::Pending;
                 }
                 let yielded = awake_since.is_some();
                 if let Some(since) = awake_since.take() {
@@ -336,6 +352,7 @@ impl StackState {
         if received.packets > 0 {
             self.moved(now);
         }
+        self.work += work(received.packets + received.handed, received.bytes as u64);
         outcome.map(|()| received)
     }
 

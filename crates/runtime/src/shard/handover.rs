@@ -6,7 +6,8 @@
 //! other's cache. So a driver that woke few applications hands the stack over to them and sleeps.
 //! Each reads and writes until it would have to wait; the last one then runs the next turn on its
 //! own thread, in the call in which it would have waited. If nothing is left to do at once, the
-//! driver waits for the device and the timer, as always.
+//! driver waits for the device and the timer, as always. It also goes on if the applications have
+//! run the stack for a [stint], because only the driver lets the runtime go round.
 //!
 //! An application that has not come back after [`PATIENCE`] has something else to do. Then the
 //! driver goes on, and for [`CALM`] turns it runs beside the applications. It also does if a turn
@@ -14,6 +15,7 @@
 
 use super::driver::Turn;
 use super::state::{Alarm, StackState};
+use super::stint;
 use crate::pacing::Wait;
 use crate::wakes::Wakes;
 use ackline_tcp_core::{ConnId, Duration, Instant};
@@ -29,14 +31,13 @@ const CALM: u32 = 64;
 /// Applications to which the stack is handed over.
 const FEW: usize = 4;
 
-/// Turns that an application runs in one call.
-const MOST_TURNS: u32 = 64;
-
 /// Whether applications have the stack.
 #[derive(Debug)]
 pub(crate) struct Handover {
     /// The driver's waker, if it runs on a runtime with worker threads and has run.
     driver: Option<Waker>,
+    /// When it ran last.
+    driven: Instant,
     /// Of the current turn, from 1.
     turn: u32,
     /// Connections whose tasks the current turn woke, and that have not come back.
@@ -57,6 +58,7 @@ impl Handover {
     pub(super) const fn new() -> Self {
         Self {
             driver: None,
+            driven: Instant::ZERO,
             turn: 1,
             called: 0,
             open: false,
@@ -68,8 +70,10 @@ impl Handover {
     }
 
     /// The driver runs on a runtime with worker threads, and has this waker.
-    pub(super) fn on_driver(&mut self, waker: &Waker) {
+    pub(super) fn on_driver(&mut self, now: Instant, waker: &Waker) {
         self.inline = false;
+        self.open = false;
+        self.driven = now;
         crate::wakes::store(&mut self.driver, waker);
     }
 
@@ -142,7 +146,7 @@ impl StackState {
 
     /// The driver was woken: true if it is to sleep on, because applications have the stack.
     pub(super) fn is_handed_over(&mut self, now: Instant, cx: &mut Context<'_>) -> bool {
-        if !self.handover.open || self.failure().is_some() {
+        if !self.handover.open || self.handover.is_due() || self.failure().is_some() {
             return false;
         }
         if now.since(self.handover.opened) >= PATIENCE {
@@ -185,15 +189,16 @@ impl StackState {
     }
 
     /// If applications had the stack and all have come back, runs its next turns in the call of the
-    /// last one: until `enough`, or until there is nothing to do at once or applications were
-    /// woken.
+    /// last one: until `enough`, until there is nothing to do at once, until applications were
+    /// woken, or until the driver has not run for a stint.
     pub(crate) fn take_turns(&mut self, wakes: &mut Wakes, mut enough: impl FnMut(&mut Self) -> bool) {
         if !self.handover.is_due() || self.failure().is_some() {
             return;
         }
         let Some(driver) = self.handover.driver.clone() else { return };
         let mut cx = Context::from_waker(&driver);
-        for _ in 0..MOST_TURNS {
+        // Then the driver decides how to go on.
+        while self.last.since(self.handover.driven) < stint::TIME {
             self.handover.inline = true;
             let outcome = self.turn(&mut cx, wakes, None);
             self.handover.inline = false;

@@ -12,6 +12,7 @@ pub(crate) mod hub;
 mod inbox;
 mod lock;
 pub(crate) mod state;
+mod stint;
 pub(crate) mod turns;
 
 use crate::device::Device;

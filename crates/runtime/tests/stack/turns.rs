@@ -219,6 +219,49 @@ async fn a_turn_of_a_crowd_is_as_long_as_one_of_a_few() {
     assert!(most <= 4 * TURN, "{most} bytes");
 }
 
+/// The most that a reader of bulk data got between two rounds of its runtime: a task that yields
+/// runs once in each, and the future of `block_on`, and whoever waits for I/O, no more often. Both
+/// hosts of the flow are on the runtime, so packets wake drivers without any I/O.
+async fn most_in_a_round() -> usize {
+    let (mut streams, _hosts) = connections(1 << 20, 1).await;
+    let (mut near, mut far) = streams.remove(0);
+    tokio::spawn(async move { while near.write_all(&[7; 256 << 10]).await.is_ok() {} });
+    let read = Arc::new(AtomicUsize::new(0));
+    let sum = read.clone();
+    tokio::spawn(async move {
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            sum.fetch_add(far.read(&mut buffer).await.expect("read"), Ordering::Relaxed);
+        }
+    });
+    let watcher = tokio::spawn(async move {
+        let (mut before, mut most) = (0, 0);
+        while before < 4 * MUCH {
+            tokio::task::yield_now().await;
+            let now = read.load(Ordering::Relaxed);
+            most = most.max(now - before);
+            before = now;
+        }
+        most
+    });
+    soon(watcher).await.expect("no panic")
+}
+
+/// Without rounds in between, 61 polls of tasks move some ten MiB.
+const ROUND: usize = 8 << 20;
+
+#[tokio::test]
+async fn bulk_data_lets_the_runtime_go_round() {
+    let most = most_in_a_round().await;
+    assert!(most <= ROUND, "{most} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn bulk_data_lets_a_runtime_with_workers_go_round() {
+    let most = tokio::spawn(most_in_a_round()).await.expect("no panic");
+    assert!(most <= ROUND, "{most} bytes");
+}
+
 async fn exchange(turn: usize) {
     const LENGTH: usize = 1 << 20;
     let (streams, hosts) = connections(turn, 3).await;

@@ -13,6 +13,7 @@ use super::backlog::Backlog;
 use super::driver::Gathering;
 use super::handover::Handover;
 use super::hub::Links;
+use super::stint::work;
 use super::turns::{Account, Turns};
 use crate::device::Device;
 use crate::pacing::{Pacing, Wait, Waiter};
@@ -80,6 +81,8 @@ pub(crate) struct StackState {
     pub(in crate::shard) turns: Turns,
     /// Who runs the next turn.
     pub(crate) handover: Handover,
+    /// What has been sent and received since the driver has last looked; see [`work()`].
+    pub(in crate::shard) work: u64,
     /// By [`ConnId::index`]; a slot with another identity belongs to an earlier connection.
     pub(in crate::shard) slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Arc<AcceptQueue>>,
@@ -258,6 +261,7 @@ impl StackState {
             backlog: Backlog::new(backlog_time),
             turns: Turns::new(turn),
             handover: Handover::new(),
+            work: 0,
             slots: Vec::new(),
             listeners: BTreeMap::new(),
             udp: UdpWaits::default(),
@@ -347,6 +351,7 @@ impl StackState {
                 if report.packets > 0 {
                     self.moved(now);
                 }
+                self.work += work(report.packets, report.bytes);
                 report.more
             }
             Err(Full) => {
