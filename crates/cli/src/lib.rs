@@ -32,6 +32,7 @@ mod capture;
 mod control;
 mod copying;
 mod demo;
+mod drill;
 mod egress;
 mod emulate;
 mod explain;
@@ -103,6 +104,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Top(args) => top::run(args),
         Command::Set(args) => set::run(args, &registry),
         Command::Explain(args) => explain::run(args),
+        Command::Drill(args) => drill::run(args, &registry),
         Command::Sim(args) => sim::run(args, &registry),
         Command::Merge(args) => sim::merge::run(args, &registry),
         Command::Plot(args) => plot::run(args),

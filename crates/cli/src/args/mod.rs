@@ -5,6 +5,7 @@ mod agreement;
 pub(crate) mod bench;
 pub(crate) mod capture;
 pub(crate) mod control;
+pub(crate) mod drill;
 pub(crate) mod emulate;
 pub(crate) mod figures;
 pub(crate) mod limits;
@@ -26,6 +27,7 @@ use ackline_lab::PointRange;
 use bench::BenchArgs;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use control::{NstatArgs, SetArgs, SsArgs, TopArgs};
+use drill::DrillArgs;
 use emulate::{EmulateArgs, EmulatePacing};
 use figures::FigureArgs;
 use ipnet::IpNet;
@@ -61,6 +63,7 @@ pub(crate) enum Command {
     Top(TopArgs),
     Set(SetArgs),
     Explain(ExplainArgs),
+    Drill(DrillArgs),
     Sim(SimArgs),
     Merge(MergeArgs),
     Plot(PlotArgs),
@@ -117,6 +120,7 @@ Examples:
   ackline top                                     follow them on the screen
   ackline nstat                                   show what their counters have counted since the last call
   ackline explain out.pcapng                      tell the story of each connection in a capture
+  ackline drill tests/drill                       run packetdrill scripts against the stack
   ackline sim --example fairness > my.toml        get a scenario, then:  ackline sim my.toml
   ackline reproduce a3                            repeat the tables of a paper
   ackline list cc                                 list congestion controls and their parameters
@@ -656,6 +660,7 @@ pub(crate) struct SimArgs {
 const SIM_EXAMPLES: &str = "\
 Examples:
   ackline sim --example
+  ackline drill tests/drill                       run packetdrill scripts against the stack
   ackline sim --example fairness > fairness.toml
   ackline sim fairness.toml --out results --plot
   ackline sim fairness.toml --out results --plot --plot-format pdf --plot-size 88mm

@@ -78,7 +78,9 @@ impl Expected {
         if flags.contains(TcpFlags::RST) {
             return match seg.seq {
                 seq if seq == self.rcv_nxt => Verdict::Reset,
-                _ if acceptable(0) => Verdict::GuessedReset,
+                // Inside the window, which ends before its right edge: unlike an ACK, an RST there
+                // has no allowance.
+                _ if acceptable(1) => Verdict::GuessedReset,
                 _ => Verdict::StrayReset,
             };
         }
