@@ -210,9 +210,9 @@ impl Host {
                 self.arrived.remove(&id);
                 self.endpoint.unlisten(now, id);
             }
-            Socket::Udp(id) => self.endpoint.udp_close(now, id),
+            Socket::Udp(id) => self.endpoint.udp().close(now, id),
             // Nobody serves the client.
-            Socket::Syn(id, _) => self.endpoint.refuse_syn(now, id, Refusal::Rst),
+            Socket::Syn(id, _) => self.endpoint.syns().refuse(now, id, Refusal::Rst),
             Socket::Failed(_) => {}
         }
         Ok(0)

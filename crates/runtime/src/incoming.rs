@@ -162,7 +162,7 @@ impl HeldSyn {
     pub async fn accept(self) -> io::Result<TcpStream> {
         self.shard.act(|state, now, _| {
             state.check_device()?;
-            state.endpoint.accept_syn(now, self.id).map_err(io_error::accept)
+            state.endpoint.syns().accept(now, self.id).map_err(io_error::accept)
         })?;
         loop {
             let mut news = pin!(self.news.notified());

@@ -79,7 +79,7 @@ impl Packets {
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         self.shard.act(|state, now, _| {
             state.check_device()?;
-            state.endpoint.send_packet(now, packet).map_err(io_error::packet)
+            state.endpoint.packets().send(now, packet).map_err(io_error::packet)
         })
     }
 

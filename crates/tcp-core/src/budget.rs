@@ -314,9 +314,11 @@ impl Budget {
         }
     }
 
-    /// What belongs to no connection, in bytes.
-    pub(crate) const fn tables(&self) -> u64 {
-        self.tables
+    /// True if what belongs to no connection is `bytes`, as at the last settlement, and nothing has
+    /// been taken since.
+    #[inline]
+    pub(crate) const fn is_settled(&self, bytes: usize) -> bool {
+        self.tables == bytes as u64 && self.taken == 0
     }
 
     /// What could be freed has been. Whoever was refused asks again if it still needs to.

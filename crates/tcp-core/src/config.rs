@@ -152,9 +152,9 @@ pub struct EndpointConfig {
     /// `net.core.wmem_default`).
     pub udp_send_buffer: u32,
     /// Bytes of packets that may wait for a program that [takes
-    /// them](crate::Endpoint::take_packets). One always fits an empty queue.
+    /// them](crate::endpoint::RawPackets::take). One always fits an empty queue.
     pub packet_buffer: u32,
-    /// Maximum number of UDP flows ([`Endpoint::udp_take_flows`](crate::Endpoint::udp_take_flows)),
+    /// Maximum number of UDP flows ([`Datagrams::take_flows`](crate::endpoint::Datagrams::take_flows)),
     /// those included that the application has not accepted. Beyond it a new one takes the place of
     /// the flow that has been silent for longest among those that the application has not answered;
     /// if there is none, it is refused (Linux: `nf_conntrack_max`).
@@ -637,8 +637,8 @@ pub struct AcceptConfig {
     /// [`EndpointConfig::max_half_open`].
     pub backlog: u32,
     /// Nothing is answered before the application has decided: each SYN is held for it
-    /// ([`Endpoint::next_syn`](crate::Endpoint::next_syn)). Such a listener does without fast open;
-    /// SYN cookies are for SYNs that it [lets go](crate::Endpoint::release_syn).
+    /// ([`IncomingSyns::next`](crate::endpoint::IncomingSyns::next)). Such a listener does without fast open;
+    /// SYN cookies are for SYNs that it [lets go](crate::endpoint::IncomingSyns::release).
     pub hold_syns: bool,
     /// Maximum number of SYNs of this listener that are held, beside
     /// [`EndpointConfig::max_held_syns`] for all.

@@ -79,17 +79,31 @@ mod snd;
 // One connection.
 mod conn;
 
+// What the parts of an endpoint have in common.
+mod share;
+
+// The parts of an endpoint: connections, the way out, IP; then what opens connections, and UDP.
+mod table;
+
+mod egress;
+
+mod ip;
+
+mod opens;
+mod udp;
+
 // Many connections.
 pub mod endpoint;
 
 pub use config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
 pub use drop_reason::DropReason;
-pub use endpoint::{Conn, Endpoint, Ingested};
+pub use endpoint::{Conn, Endpoint};
 pub use events::{Event, WakeReason, Wakeup};
 pub use four_tuple::FourTuple;
 pub use id::{ConnId, ListenerId, TxId, UdpId};
 pub use packet::{TxBudget, TxPacket, TxReport};
 pub use seq::SeqNum;
+pub use share::Ingested;
 pub use state::State;
 pub use time::{Duration, Instant};
 pub use units::{Rate, Window};

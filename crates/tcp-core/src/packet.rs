@@ -137,7 +137,7 @@ pub enum SendReason {
     /// UDP datagram.
     Datagram,
     /// A packet that the program has made itself
-    /// ([`Endpoint::send_packet`](crate::Endpoint::send_packet)).
+    /// ([`RawPackets::send`](crate::endpoint::RawPackets::send)).
     Packet,
 }
 

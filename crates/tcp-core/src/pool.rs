@@ -107,6 +107,11 @@ impl Limit {
         Self { allotted, owed: 0, pool: Some(pool) }
     }
 
+    /// True if it is an allotment.
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.pool.is_some()
+    }
+
     /// True if there may be one more than `used`.
     #[inline]
     pub(crate) fn has_room(&mut self, used: usize) -> bool {

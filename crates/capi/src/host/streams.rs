@@ -190,7 +190,8 @@ impl Host {
             Socket::Udp(id) => {
                 let id = *id;
                 self.endpoint
-                    .udp_addresses(id)
+                    .udp()
+                    .addresses(id)
                     .ok_or_else(|| Failure::new(ACKLINE_ENOTCONN, "the socket has ended"))
             }
             Socket::Listener(id) => {

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 impl Host {
     pub(super) fn accept_syn_of(&mut self, listener: ListenerId) -> Option<(ackline_socket, SocketAddr)> {
-        let (id, syn) = self.endpoint.next_syn(listener)?;
+        let (id, syn) = self.endpoint.syns().next(listener)?;
         Some((self.sockets.add(Socket::Syn(id, [syn.local, syn.remote])), syn.remote))
     }
 
@@ -27,7 +27,7 @@ impl Host {
     pub(crate) fn answer(&mut self, socket: ackline_socket, now: u64) -> Result<i32, Failure> {
         let id = self.syn(socket)?;
         let now = self.at(now)?;
-        self.endpoint.accept_syn(now, id)?;
+        self.endpoint.syns().accept(now, id)?;
         Ok(0)
     }
 
@@ -35,13 +35,13 @@ impl Host {
     pub(crate) fn refuse(&mut self, socket: ackline_socket, how: Refusal, now: u64) -> Result<i32, Failure> {
         let id = self.syn(socket)?;
         let now = self.at(now)?;
-        self.endpoint.refuse_syn(now, id, how);
+        self.endpoint.syns().refuse(now, id, how);
         self.sockets.remove(socket)?;
         Ok(0)
     }
 
     pub(super) fn collect_syns(&mut self) {
-        while let Some(event) = self.endpoint.poll_syn_event() {
+        while let Some(event) = self.endpoint.syns().poll_event() {
             match event {
                 SynEvent::Arrived(listener) => self.tell(Name::Listener(listener), ACKLINE_READABLE),
                 SynEvent::Connected { syn, conn } => {

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 impl Host {
     pub(crate) fn udp_bind(&mut self, local: SocketAddr, now: u64) -> Result<ackline_socket, Failure> {
         let now = self.at(now)?;
-        let id = self.endpoint.udp_bind(now, local)?;
+        let id = self.endpoint.udp().bind(now, local)?;
         Ok(self.sockets.add(Socket::Udp(id)))
     }
 
@@ -32,7 +32,7 @@ impl Host {
     ) -> Result<i32, Failure> {
         let id = self.udp(socket)?;
         let now = self.at(now)?;
-        self.endpoint.udp_connect(now, id, remote)?;
+        self.endpoint.udp().connect(now, id, remote)?;
         Ok(0)
     }
 
@@ -45,7 +45,7 @@ impl Host {
     ) -> Result<i64, Failure> {
         let id = self.udp(socket)?;
         let now = self.at(now)?;
-        self.endpoint.udp_send(now, id, to, data)?;
+        self.endpoint.udp().send(now, id, to, data)?;
         Ok(data.len() as i64)
     }
 
@@ -56,23 +56,23 @@ impl Host {
         room: &mut [MaybeUninit<u8>],
     ) -> Result<UdpReceived, Failure> {
         let id = self.udp(socket)?;
-        if let Some(next) = self.endpoint.udp_peek(id).filter(|next| next.data.len() > room.len()) {
+        if let Some(next) = self.endpoint.udp().peek(id).filter(|next| next.data.len() > room.len()) {
             return Err(Failure::new(
                 ACKLINE_EMSGSIZE,
                 format!("the datagram has {} bytes, and there is room for {}", next.data.len(), room.len()),
             ));
         }
-        let received = self.endpoint.udp_recv(id)?.ok_or_else(Failure::not_now)?;
+        let received = self.endpoint.udp().recv(id)?.ok_or_else(Failure::not_now)?;
         copy(&received.data, room);
         Ok(received)
     }
 
     pub(super) fn collect_datagrams(&mut self) {
-        while let Some(event) = self.endpoint.poll_udp_event() {
+        while let Some(event) = self.endpoint.udp().poll_event() {
             // Flows are for programs that take them, which no function here does.
             let UdpEvent::Socket(id) = event else { continue };
-            let readable = if self.endpoint.udp_is_readable(id) { ACKLINE_READABLE } else { 0 };
-            let writable = if self.endpoint.udp_is_writable(id, 1) { ACKLINE_WRITABLE } else { 0 };
+            let readable = if self.endpoint.udp().is_readable(id) { ACKLINE_READABLE } else { 0 };
+            let writable = if self.endpoint.udp().is_writable(id, 1) { ACKLINE_WRITABLE } else { 0 };
             self.tell(Name::Udp(id), readable | writable);
         }
     }

@@ -36,7 +36,7 @@ impl Handle {
     }
 
     pub(super) fn addresses(&self) -> io::Result<(SocketAddr, Option<SocketAddr>)> {
-        let addresses = self.shard.lock().endpoint.udp_addresses(self.id);
+        let addresses = self.shard.lock().endpoint.udp().addresses(self.id);
         addresses.ok_or_else(|| io_error::udp(UdpError::Closed))
     }
 
@@ -46,17 +46,17 @@ impl Handle {
     }
 
     pub(super) fn stats(&self) -> UdpStats {
-        self.shard.lock().endpoint.udp_stats(self.id).unwrap_or_default()
+        self.shard.lock().endpoint.udp().stats(self.id).unwrap_or_default()
     }
 
     pub(super) fn take_error(&self) -> Option<io::Error> {
-        self.shard.lock().endpoint.udp_take_error(self.id).map(io_error::udp)
+        self.shard.lock().endpoint.udp().take_error(self.id).map(io_error::udp)
     }
 
     pub(super) fn connect(&self, to: SocketAddr) -> io::Result<()> {
         self.shard.act(|state, now, _| {
             state.check_device()?;
-            state.endpoint.udp_connect(now, self.id, to).map_err(io_error::udp)
+            state.endpoint.udp().connect(now, self.id, to).map_err(io_error::udp)
         })
     }
 
@@ -64,20 +64,20 @@ impl Handle {
     pub(super) fn try_send_from(&self, from: SocketAddr, data: &[u8]) -> io::Result<usize> {
         self.shard.act(|state, now, _| {
             state.check_device()?;
-            let sent = state.endpoint.udp_send_from(now, self.id, from, data);
+            let sent = state.endpoint.udp().send_from(now, self.id, from, data);
             sent.map(|()| data.len()).map_err(io_error::udp)
         })
     }
 
     pub(super) fn report_errors(&self, on: bool) -> io::Result<()> {
-        self.shard.lock().endpoint.udp_report_errors(self.id, on).map_err(io_error::udp)
+        self.shard.lock().endpoint.udp().report_errors(self.id, on).map_err(io_error::udp)
     }
 
     /// Waits for a datagram, or an error about one.
     pub(super) async fn recv_or_report(&self, buf: &mut [u8]) -> io::Result<UdpArrival> {
         consume_budget().await;
         self.when(|| {
-            if let Some((to, error)) = self.shard.lock().endpoint.udp_next_report(self.id) {
+            if let Some((to, error)) = self.shard.lock().endpoint.udp().next_report(self.id) {
                 return Ok(UdpArrival::Error { to, error: io_error::udp(error) });
             }
             self.try_recv(buf).map(|(len, from)| UdpArrival::Datagram { len, from })
@@ -87,12 +87,12 @@ impl Handle {
 
     /// Tells a flow's peer that nobody listens.
     pub(super) fn tell_refused(&self) {
-        self.shard.act(|state, now, _| state.endpoint.udp_tell_refused(now, self.id));
+        self.shard.act(|state, now, _| state.endpoint.udp().tell_refused(now, self.id));
     }
 
     /// Ends a flow, and tells its peer.
     pub(super) fn refuse(&self) {
-        self.shard.act(|state, now, _| state.endpoint.udp_refuse(now, self.id));
+        self.shard.act(|state, now, _| state.endpoint.udp().refuse(now, self.id));
     }
 
     pub(super) fn try_send(&self, to: Option<SocketAddr>, data: &[u8]) -> io::Result<usize> {
@@ -108,7 +108,7 @@ impl Handle {
     ) -> io::Result<usize> {
         self.shard.act(|state, now, _| {
             state.check_device()?;
-            let sent = state.endpoint.udp_send(now, self.id, to, data);
+            let sent = state.endpoint.udp().send(now, self.id, to, data);
             if let (Err(UdpError::NoRoom), Some(cx)) = (sent, cx) {
                 state.udp.wait(self.id, Side::Write, cx.waker());
             }
@@ -140,7 +140,7 @@ impl Handle {
     /// Takes the next datagram, or registers the current task.
     fn receive(&self, cx: Option<&Context<'_>>) -> io::Result<UdpReceived> {
         let mut state = self.shard.lock();
-        if let Some(datagram) = state.endpoint.udp_recv(self.id).map_err(io_error::udp)? {
+        if let Some(datagram) = state.endpoint.udp().recv(self.id).map_err(io_error::udp)? {
             return Ok(datagram);
         }
         state.check_device()?;
@@ -189,12 +189,12 @@ impl Handle {
     pub(super) async fn peek(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.when(|| {
             let mut state = self.shard.lock();
-            if let Some(datagram) = state.endpoint.udp_peek(self.id) {
+            if let Some(datagram) = state.endpoint.udp().peek(self.id) {
                 return Ok((copy(&datagram.data, buf), datagram.from));
             }
-            if state.endpoint.udp_is_readable(self.id) {
+            if state.endpoint.udp().is_readable(self.id) {
                 // An error, or the end.
-                state.endpoint.udp_recv(self.id).map_err(io_error::udp)?;
+                state.endpoint.udp().recv(self.id).map_err(io_error::udp)?;
             }
             state.check_device()?;
             Err(ErrorKind::WouldBlock.into())
@@ -204,8 +204,8 @@ impl Handle {
 
     pub(super) async fn readable(&self) -> io::Result<()> {
         self.when(|| {
-            let state = self.shard.lock();
-            if state.endpoint.udp_is_readable(self.id) {
+            let mut state = self.shard.lock();
+            if state.endpoint.udp().is_readable(self.id) {
                 return Ok(());
             }
             state.check_device()?;
@@ -218,7 +218,7 @@ impl Handle {
         self.when(|| {
             let mut state = self.shard.lock();
             state.check_device()?;
-            let is = state.endpoint.udp_is_writable(self.id, LARGEST);
+            let is = state.endpoint.udp().is_writable(self.id, LARGEST);
             if is { Ok(()) } else { Err(ErrorKind::WouldBlock.into()) }
         })
         .await

@@ -6,21 +6,21 @@
 //! not predicted data takes the way of single packets, and so does everything while somebody
 //! traces.
 
-use super::Endpoint;
+use super::Owners;
 use super::ingest::{arrival, named_by};
 use crate::id::ConnId;
-use crate::time::Instant;
+use crate::share::Cx;
 use crate::wire::{self, Datagram, Ecn, Leader, Run, RxPacket, Transport};
 
-impl Endpoint {
+impl Owners {
     /// See [`Endpoint::ingest_batch`].
-    pub(super) fn take_batch(&mut self, now: Instant, packets: &[RxPacket<'_>]) {
+    pub(super) fn take_batch(&mut self, cx: &mut Cx<'_>, packets: &[RxPacket<'_>]) {
         let mut rest = packets;
         while let Some(first) = rest.first() {
-            let taken = if rest.len() > 1 && self.observe.tracer.is_none() {
-                self.take_first(now, first, rest)
+            let taken = if rest.len() > 1 && cx.observe.tracer.is_none() {
+                self.take_first(cx, first, rest)
             } else {
-                self.take_packet(now, first);
+                self.take_packet(cx, first);
                 1
             };
             rest = rest.get(taken..).unwrap_or_default();
@@ -28,17 +28,17 @@ impl Endpoint {
     }
 
     /// Takes the first of `packets`, and with it those that continue a run of it. Their number.
-    fn take_first(&mut self, now: Instant, first: &RxPacket<'_>, packets: &[RxPacket<'_>]) -> usize {
+    fn take_first(&mut self, cx: &mut Cx<'_>, first: &RxPacket<'_>, packets: &[RxPacket<'_>]) -> usize {
         // By reference: it is large.
         let parsed = wire::parse(first);
         if let Ok(datagram) = &parsed
             && let Some(leader) = Leader::new(first, datagram)
             && packets.get(1).is_some_and(|next| leader.is_followed_by(next))
-            && let Some(taken) = self.take_run(now, datagram, &leader, packets)
+            && let Some(taken) = self.take_run(cx, datagram, &leader, packets)
         {
             return taken;
         }
-        self.take_parsed(now, first, &parsed);
+        self.take_parsed(cx, first, &parsed);
         1
     }
 
@@ -46,29 +46,29 @@ impl Endpoint {
     /// of packets.
     fn take_run(
         &mut self,
-        now: Instant,
+        cx: &mut Cx<'_>,
         datagram: &Datagram<'_>,
         leader: &Leader<'_>,
         packets: &[RxPacket<'_>],
     ) -> Option<usize> {
         let Datagram { ip, transport: Transport::Tcp(segment) } = datagram else { return None };
-        let index = if self.is_named(self.latest, ip, segment) {
-            self.latest
+        let index = if self.table.is_named(self.table.latest, ip, segment) {
+            self.table.latest
         } else {
-            self.lookup(&named_by(ip, segment))?
+            self.table.look_up(&named_by(ip, segment))?
         };
-        let slot = self.slots.slot_mut(index)?;
+        let slot = self.table.slots.slot_mut(index)?;
         let id = slot.id(index);
         let conn = slot.conn.as_deref_mut()?;
-        let most = conn.predicts_run(now, segment)?;
+        let most = conn.predicts_run(cx.now, segment)?;
         let run = leader.gather(packets, most, conn.room_for_run(segment));
         if run.segments() < 2 {
             return None;
         }
-        let mut ctx = self.observe.ctx(now, id, &self.config);
+        let mut ctx = cx.conn(id);
         if !conn.has_memory(&ctx, run.bytes()) {
             for packet in run.packets() {
-                self.take_packet(now, packet);
+                self.take_packet(cx, packet);
             }
             return Some(run.packets().len());
         }
@@ -77,22 +77,22 @@ impl Endpoint {
         ctx.counters.segments_merged += u64::from(run.segments() - 1);
         conn.take_run(&mut ctx, ip, segment, &run);
         if ip.ecn != Ecn::NotEct {
-            self.count_codepoint(ip.ecn, run.segments());
+            cx.count_codepoint(ip.ecn, run.segments());
         }
         if self.egress.properties.sees_arrivals {
-            self.tell_scheduler(now, id, ip.total_len - segment.payload.len() as u32, &run);
+            self.tell_scheduler(cx, id, ip.total_len - segment.payload.len() as u32, &run);
         }
-        self.latest = index;
-        self.touch(now, index);
+        self.table.latest = index;
+        self.touch(cx, index);
         Some(run.packets().len())
     }
 
     /// The scheduler is told of each segment of a run, each of which has `headers` bytes of
     /// headers.
-    fn tell_scheduler(&mut self, now: Instant, conn: ConnId, headers: u32, run: &Run<'_>) {
+    fn tell_scheduler(&mut self, cx: &mut Cx<'_>, conn: ConnId, headers: u32, run: &Run<'_>) {
         for (payload, _) in run.segments_data() {
-            let arrival = arrival(conn, headers, payload.len() as u32, 1, self.config.pricing);
-            self.egress.scheduler.arrived(now, &arrival);
+            let arrival = arrival(conn, headers, payload.len() as u32, 1, cx.config.pricing);
+            self.egress.scheduler.arrived(cx.now, &arrival);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The application's side of a connection.
 
 use super::Endpoint;
-use super::slots::Flags;
 use crate::State;
 use crate::conn::Connection;
 use crate::ctx::Ctx;
@@ -11,6 +10,7 @@ use crate::id::ConnId;
 use crate::info::{Blocked, Info};
 use crate::policy::spec::PolicyKind;
 use crate::policy::{AckPolicy, CongestionControl, Metric, RtoResponse};
+use crate::table::Flags;
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::SocketAddr;
@@ -30,20 +30,19 @@ impl<'a> Conn<'a> {
     }
 
     pub(super) fn conn(&self) -> &Connection {
-        self.endpoint.slots.conn(self.id.index).expect("a borrowed connection exists")
+        self.endpoint.owners.table.slots.conn(self.id.index).expect("a borrowed connection exists")
     }
 
     fn conn_mut(&mut self) -> &mut Connection {
-        self.endpoint.slots.conn_mut(self.id.index).expect("a borrowed connection exists")
+        self.endpoint.owners.table.slots.conn_mut(self.id.index).expect("a borrowed connection exists")
     }
 
     /// Calls `act`, after which there may be something to send or to report.
     pub(super) fn act<T>(&mut self, now: Instant, act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> T) -> T {
-        let endpoint = &mut *self.endpoint;
-        endpoint.now = endpoint.now.max(now);
-        let conn = endpoint.slots.conn_mut(self.id.index).expect("a borrowed connection exists");
-        let result = act(conn, &mut endpoint.observe.ctx(now, self.id, &endpoint.config));
-        endpoint.touch(now, self.id.index);
+        let (owners, mut cx) = self.endpoint.enter(now);
+        let conn = owners.table.slots.conn_mut(self.id.index).expect("a borrowed connection exists");
+        let result = act(conn, &mut cx.conn(self.id));
+        owners.touch(&mut cx, self.id.index);
         result
     }
 }
@@ -141,7 +140,7 @@ impl Conn<'_> {
     /// Bytes that a write would take.
     #[must_use]
     pub fn write_space(&self) -> usize {
-        self.conn().write_space_within(&self.endpoint.observe.budget)
+        self.conn().write_space_within(&self.endpoint.context.observe.budget)
     }
 
     /// True if a write would take something, or fail at once. If false,
@@ -222,14 +221,14 @@ impl Conn<'_> {
     /// A snapshot at the latest instant that the endpoint was given.
     #[must_use]
     pub fn info(&self) -> Info {
-        self.info_at(self.endpoint.now)
+        self.info_at(self.endpoint.context.latest())
     }
 
     /// A snapshot at `now`: what goes on meanwhile counts up to then.
     #[must_use]
     pub fn info_at(&self, now: Instant) -> Info {
         let mut info = self.conn().info(now);
-        let slot = self.endpoint.slots.slot(self.id.index);
+        let slot = self.endpoint.owners.table.slots.slot(self.id.index);
         if slot.is_some_and(|slot| slot.flags.has(Flags::DEFERRED)) {
             info.blocked = Blocked::Scheduler;
         }

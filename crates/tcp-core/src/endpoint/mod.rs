@@ -1,128 +1,65 @@
 //! Many connections on one host: the type that a driver drives.
 //!
+//! [`Endpoint`] is what a driver calls. Its parts are below: connections in `table`, the way out in
+//! `egress`, then `ip`, `opens` and `udp`. Here is what concerns several of them.
+//!
 //! | file | holds |
 //! |---|---|
-//! | `ingest.rs` | received packets: to the connection, the listener, or the answer |
-//! | `fragments.rs`, `reassembly.rs` | fragments: their rules, and those that wait for the rest of their packets |
-//! | `icmp.rs`, `refuse.rs` | pings, received ICMP errors, and errors sent about datagrams that nobody accepts |
-//! | `datagrams.rs`, `udp_sockets.rs`, `udp_flows.rs` | UDP: rules, sockets, and flows by four-tuple and idle time |
-//! | `packets.rs` | packets that the stack does not use itself, and those that the program has made |
-//! | `listen.rs`, `open.rs` | listeners, and active opens |
-//! | `half_open.rs`, `syn_cache.rs` | passive opens before they are connections: their rules, and their entries |
-//! | `syn_cookies.rs` | passive opens without an entry |
-//! | `incoming.rs`, `held_syns.rs` | SYNs that wait for the application's answer: their rules, and their records |
-//! | `transmit.rs` | sending: what to send next, and what its departure commits |
-//! | `send_trace.rs` | what a tracer is told of sending |
-//! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
-//! | `service.rs` | timers, events, and the end of connections |
+//! | `sums.rs` | deadlines, memory and numbers of the parts in sum |
+//! | `senders.rs` | whose packets without a connection the egress sends |
+//! | `ingest.rs`, `batch.rs` | received packets: whom they are for |
+//! | `settle.rs` | what follows an event: notices, timers, and the end of connections |
 //! | `memory.rs` | the memory budget: what is charged, and who goes if it is used up |
-//! | `shard.rs`, `limits.rs` | one endpoint of several of a host; what it may have, alone or with the others |
+//! | `shard.rs` | one endpoint of several of a host |
 //! | `mtu.rs` | the MTU of the device has changed |
-//! | `fast_open.rs`, `fast_open_cookies.rs` | TCP Fast Open on both sides: who may, and the server's cookies |
-//! | `address_table.rs` | what is known by destination: what paths carry, and fast open cookies |
-//! | `orphans.rs` | limits on connections that the application has released |
 //! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time |
-//! | `time_wait.rs`, `time_wait_table.rs` | TIME-WAIT without a connection: its rules, and its records |
-//! | `slots.rs`, `demux.rs`, `wheel.rs` | storage of connections: by handle, by four-tuple, by deadline |
-//! | `deadline_table.rs`, `shares.rs` | storage of records that wait for a time; how many come from each source |
-//! | `isn.rs`, `ports.rs`, `rng.rs` | values that must not be guessable |
 //!
 //! A packet or a timer costs O(1), whatever the number of connections: only [`Endpoint::unlisten`]
 //! walks over all of them.
 
-mod address_table;
 mod batch;
-mod datagrams;
-mod deadline_table;
-mod demux;
-mod egress;
-mod fast_open;
-mod fast_open_cookies;
-mod fragments;
-mod half_open;
 mod handle;
-mod held_syns;
-mod icmp;
-mod incoming;
 mod ingest;
-mod isn;
-mod limits;
-mod listen;
 mod memory;
 mod mtu;
-mod observe;
-mod open;
-mod orphans;
-mod packets;
-mod ports;
-mod ready;
-mod reassembly;
-mod refuse;
-mod rng;
-mod send_trace;
-mod service;
+mod senders;
 mod settings;
+mod settle;
 mod shard;
-mod shares;
-mod slots;
-mod stray;
-mod syn_cache;
-mod syn_cookies;
-mod time_wait;
-mod time_wait_table;
-mod transmit;
-mod udp_flows;
-mod udp_sockets;
-mod wheel;
+mod sums;
 
+pub use crate::ip::RawPackets;
+pub use crate::opens::{IncomingSyn, IncomingSyns, Refusal, SynEvent, SynId};
+pub use crate::share::Ingested;
+pub use crate::udp::{Datagrams, UdpEvent, UdpReceived, UdpStats};
 pub use handle::Conn;
-pub use held_syns::{IncomingSyn, SynEvent, SynId};
-pub use incoming::Refusal;
 pub use shard::Host;
-pub use udp_sockets::{UdpEvent, UdpReceived, UdpStats};
 
-use crate::State;
 use crate::config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
 use crate::conn::{Connection, Notices};
 use crate::counters::Counters;
-use crate::drop_reason::DropReason;
+use crate::egress::{Egress, trace_blocked};
 use crate::error::{ConnError, ConnectError, ListenError};
-use crate::events::{Event, Tracer, WakeReason, Wakeup};
-use crate::id::{ConnId, ListenerId, TxId, UdpId};
+use crate::events::{Event, Tracer, Wakeup};
+use crate::id::{ConnId, ListenerId, TxId};
+use crate::ip::Ip;
+use crate::opens::{Below, Opens};
 use crate::packet::{TxBudget, TxPacket, TxReport};
 use crate::pattern::Pattern;
 use crate::policy::sched::Scope;
 use crate::policy::{EgressScheduler, Metric, Metrics};
 use crate::queueing::EgressStats;
-use crate::rate_limit::RateLimit;
-use crate::time::{Duration, Instant};
+use crate::share::{Context, Cx, Keys};
+use crate::state::State;
+use crate::table::{Flags, Table};
+use crate::time::Instant;
+use crate::udp::Udp;
 use crate::wire::{IpInfo, MIN_MTU, RxPacket, TcpSegment, TxChecksumMode};
-use address_table::PathCache;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
-use demux::Demux;
-use egress::Egress;
-use fast_open::FastOpens;
-use held_syns::HeldSyns;
-use isn::IsnGenerator;
-use limits::Limits;
-use listen::Listeners;
 use memory::Hand;
-use observe::Observe;
-use orphans::Orphans;
-use packets::Packets;
-use ports::PortSelector;
-use reassembly::Reassembly;
-use rng::Keys;
+use senders::Senders;
 use shard::Shard;
-use slots::{Flags, Slots};
-use syn_cache::SynCache;
-use syn_cookies::SynCookies;
-use time_wait_table::TimeWaitTable;
-use udp_sockets::Udp;
-use wheel::TimingWheel;
 
 /// A host's TCP, with all its connections, listeners and timers, and its UDP.
 ///
@@ -131,101 +68,31 @@ use wheel::TimingWheel;
 /// next input.**
 #[derive(Debug)]
 pub struct Endpoint {
-    config: EndpointConfig,
-    limits: Limits,
-    slots: Slots,
-    /// Connections by their addresses and ports.
-    demux: Demux,
-    /// The connection of the last segment was at this index; it may be gone.
-    latest: u32,
-    listeners: Listeners,
-    /// Passive opens whose handshake is not complete.
-    syn_cache: SynCache,
-    cookies: SynCookies,
-    /// SYNs that wait for the application's answer.
-    held_syns: HeldSyns,
-    fast_opens: FastOpens,
-    /// Connections in TIME-WAIT that nobody holds.
-    time_wait: TimeWaitTable,
-    /// The earliest deadline of each connection, by its index.
-    wheel: TimingWheel,
+    context: Context,
+    owners: Owners,
+}
+
+/// The parts of an endpoint. Each call enters them with a [`Cx`], so that settings, counters and
+/// budget are lent to whoever handles the call.
+#[derive(Debug)]
+struct Owners {
+    table: Table,
     egress: Egress,
-    orphans: Orphans,
-    /// UDP sockets and flows.
+    ip: Ip,
+    opens: Opens,
     udp: Udp,
-    /// Fragments of packets that are not complete.
-    reassembly: Reassembly,
-    /// Packets for the program.
-    packets: Packets,
-    paths: PathCache,
     /// Present if it is one of several endpoints of its host.
     shard: Option<Box<Shard>>,
-    /// Connections with events for the application. [`Flags::EVENTS`] marks those in this queue.
-    events: VecDeque<u32>,
-    /// Connections touched since they were last settled. [`Flags::TOUCHED`] marks those in this
-    /// list.
-    touched: Vec<u32>,
-    /// Connections of which only the notices were taken since then. [`Flags::NOTICED`] marks those
-    /// to be settled.
-    noticed: Vec<u32>,
-    /// Something has happened that touches no connection, and may have changed what the tables
-    /// hold.
-    unsettled: bool,
-    /// Bytes that these tables held when they were last settled.
-    strangers: usize,
     /// Whom to look at next if memory is short.
     hand: Hand,
     /// Other endpoints of the host have to make room.
     calls_others: bool,
     /// When they may be asked again.
     next_call: Instant,
-    /// What streams are made of.
-    pattern: Option<Pattern>,
-    /// The latest instant given by the driver.
-    now: Instant,
-    observe: Observe,
-    isn: IsnGenerator,
-    ports: PortSelector,
-    /// RSTs without a connection.
-    resets: RateLimit,
-    /// Challenge ACKs of all connections.
-    challenges: RateLimit,
-    /// Echo replies.
-    pings: RateLimit,
-    /// ICMP errors.
-    icmp_errors: RateLimit,
 }
 
-/// The interval of the limits per second.
-const SECOND: Duration = Duration::from_secs(1);
 /// No IP packet is longer: its length has 16 bits.
 const MAX_PACKET: u32 = 65_535;
-
-/// What [`Endpoint::ingest`] did with a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Ingested {
-    /// It belonged to a connection.
-    Conn(ConnId),
-    /// A SYN for a listener, which a SYN-ACK answers.
-    HalfOpen,
-    /// A SYN for a listener that [holds](AcceptConfig::hold_syns) them, which waits for the
-    /// application's answer.
-    HeldSyn,
-    /// It completed a handshake, or is a SYN with a valid fast open cookie: a listener has a new
-    /// connection.
-    Accepted(ConnId),
-    /// It waits in a UDP socket.
-    Datagram(UdpId),
-    /// It waits for a program that [takes](Endpoint::take_packets) what is neither TCP nor UDP.
-    Packet,
-    /// A fragment: it waits for the rest of its packet, or repeats one that does.
-    Fragment,
-    /// It was handled without a connection (ping, RST for an unknown port, ICMP error).
-    Handled,
-    /// It was dropped.
-    Dropped(DropReason),
-}
 
 impl Endpoint {
     /// An endpoint without connections. `seed` feeds initial sequence numbers, ports and hashes: it
@@ -235,56 +102,41 @@ impl Endpoint {
         let mut config = config;
         config.mtu = config.mtu.clamp(MIN_MTU, MAX_PACKET);
         config.max_super_packet = config.max_super_packet.min(MAX_PACKET);
-        let keys = Keys::from_seed(seed);
-        Self {
-            limits: Limits::own(&config),
-            slots: Slots::default(),
-            demux: Demux::new(keys.demux),
-            latest: 0,
-            listeners: Listeners::default(),
-            syn_cache: SynCache::new(keys.syn_cache),
-            cookies: SynCookies::new(keys.syn_cookies),
-            held_syns: HeldSyns::new(keys.held_syns),
-            fast_opens: FastOpens::new(keys.fast_open_cookies, keys.fast_open_servers),
-            time_wait: TimeWaitTable::new(keys.time_wait),
-            wheel: TimingWheel::new(),
-            egress: Egress::new(scheduler, &config),
-            orphans: Orphans::default(),
-            udp: Udp::new(keys.udp_flows),
-            reassembly: Reassembly::new(keys.reassembly),
-            packets: Packets::default(),
-            paths: PathCache::new(keys.paths),
-            shard: None,
-            events: VecDeque::new(),
-            touched: Vec::new(),
-            noticed: Vec::new(),
-            unsettled: true,
-            strangers: 0,
-            hand: Hand::default(),
-            calls_others: false,
-            next_call: Instant::ZERO,
-            pattern: None,
-            now: Instant::ZERO,
-            observe: Observe::new(&config),
-            isn: IsnGenerator::new(keys.isn),
-            ports: PortSelector::new(keys.ports, config.ephemeral_ports.clone()),
-            resets: RateLimit::concealed(config.resets_per_second, SECOND, keys.reset_limit),
-            challenges: RateLimit::concealed(config.challenge_acks_per_second, SECOND, keys.rate_limit),
-            pings: RateLimit::new(config.pings_per_second, SECOND),
-            icmp_errors: RateLimit::concealed(config.icmp_errors_per_second, SECOND, keys.icmp_limit),
-            config,
-        }
+        let owners = Owners::new(&config, scheduler, &Keys::from_seed(seed));
+        Self { context: Context::new(config), owners }
+    }
+
+    /// A call at `now` enters the endpoint.
+    fn enter(&mut self, now: Instant) -> (&mut Owners, Cx<'_>) {
+        (&mut self.owners, self.context.at(now))
+    }
+
+    /// UDP sockets and flows.
+    pub const fn udp(&mut self) -> Datagrams<'_> {
+        let Owners { udp, ip, egress, table, .. } = &mut self.owners;
+        Datagrams { udp, ip, egress, ports: &mut table.ports, context: &mut self.context }
+    }
+
+    /// The SYNs of listeners that [hold](AcceptConfig::hold_syns) them.
+    pub const fn syns(&mut self) -> IncomingSyns<'_> {
+        let (opens, below) = self.owners.opening();
+        IncomingSyns { opens, below, context: &mut self.context }
+    }
+
+    /// The packets that the stack does not use itself, and those that the program sends.
+    pub const fn packets(&mut self) -> RawPackets<'_> {
+        RawPackets::new(&mut self.owners.ip, &mut self.owners.egress, &mut self.context)
     }
 
     /// The configuration.
     #[must_use]
     pub fn config(&self) -> &EndpointConfig {
-        &self.config
+        &self.context.config
     }
 
     /// Sets who computes transport checksums, from the next packet on.
     pub fn set_tx_checksum(&mut self, mode: TxChecksumMode) {
-        self.config.tx_checksum = mode;
+        self.context.config.tx_checksum = mode;
     }
 
     /// Says what the streams of connections made from now on consist of, in both directions: for
@@ -293,7 +145,7 @@ impl Endpoint {
     /// [`Info::memory`](crate::info::Info::memory) included. Octets that are not the pattern's are
     /// stored, and so is what a connection receives once a packet brought it 16 KiB or more.
     pub fn set_pattern(&mut self, pattern: Option<Pattern>) {
-        self.pattern = pattern;
+        self.owners.table.pattern = pattern;
     }
 
     /// Starts listening. Port 0 picks a free [ephemeral port](EndpointConfig::ephemeral_ports),
@@ -307,47 +159,47 @@ impl Endpoint {
         on: ListenOn,
         accept: AcceptConfig,
     ) -> Result<ListenerId, ListenError> {
-        self.now = self.now.max(now);
+        let (owners, cx) = self.enter(now);
         if let ListenOn::Address(address) = on
             && !address.ip().is_unspecified()
-            && !self.is_local(address.ip())
+            && !cx.is_local(address.ip())
         {
             return Err(ListenError::NotLocal);
         }
-        let on = self.with_port(on)?;
-        self.listeners.add(on, accept)
+        let on = owners.opens.with_port(&mut owners.table, on)?;
+        owners.opens.listeners.add(on, accept)
     }
 
     /// The address and port of a listener, with the port chosen for port 0; `None` if it is gone.
     #[must_use]
     pub fn listens_on(&self, listener: ListenerId) -> Option<ListenOn> {
-        self.listeners.place_of(listener)
+        self.owners.opens.listeners.place_of(listener)
     }
 
     /// The settings of a listener; changes apply to connections accepted from now on. `None` if it
     /// is gone.
     pub fn accept_config(&mut self, listener: ListenerId) -> Option<&mut AcceptConfig> {
-        self.listeners.accept_config(listener)
+        self.owners.opens.listeners.accept_config(listener)
     }
 
     /// Stops listening. Resets connections that the application has not accepted yet, and refuses
     /// held SYNs.
     pub fn unlisten(&mut self, now: Instant, listener: ListenerId) {
-        self.now = self.now.max(now);
-        let Some(number) = self.listeners.remove(listener) else { return };
-        self.unsettled = true;
-        self.reset_half_open(now, number);
-        self.reset_held_syns(now, number);
-        for index in self.slots.indices_where(|slot| slot.listener() == Some(number)) {
-            let id = self.slots.id(index);
-            let Some(slot) = self.slots.slot_mut(index) else { continue };
+        let (owners, mut cx) = self.enter(now);
+        let Some(number) = owners.opens.listeners.remove(listener) else { return };
+        let (opens, mut below) = owners.opening();
+        opens.reset_half_open(below.egress, &mut cx, number);
+        opens.reset_held_syns(&mut below, &mut cx, number);
+        for index in owners.table.slots.indices_where(|slot| slot.listener() == Some(number)) {
+            let id = owners.table.slots.id(index);
+            let Some(slot) = owners.table.slots.slot_mut(index) else { continue };
             slot.take_listener();
             slot.notices = Notices::default();
             slot.flags.set(Flags::RELEASED);
             if let Some(conn) = slot.conn.as_deref_mut() {
-                conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
+                conn.abort(&mut cx.conn(id), ConnError::Aborted);
             }
-            self.touch(now, index);
+            owners.touch(&mut cx, index);
         }
     }
 
@@ -363,15 +215,20 @@ impl Endpoint {
         to: Target,
         config: Arc<ConnConfig>,
     ) -> Result<ConnId, ConnectError> {
-        self.now = self.now.max(now);
-        self.unsettled = true;
-        self.open(now, &to, config)
+        let (owners, mut cx) = self.enter(now);
+        // Connections that have ended free their four-tuples.
+        owners.settle(&mut cx);
+        let Owners { table, egress, ip, opens, shard, .. } = owners;
+        let shard = shard.as_deref();
+        let owns = |port| shard.is_none_or(|shard| shard.owns(to.remote, port));
+        let mut below = Below { table, egress, ip };
+        opens.connect(&mut below, &mut cx, &to, config, shard.map_or(1, Shard::dilution), owns)
     }
 
     /// Processes one IP packet, or one super-packet, from the device.
     pub fn ingest(&mut self, now: Instant, packet: RxPacket<'_>) -> Ingested {
-        self.now = self.now.max(now);
-        self.take_packet(now, &packet)
+        let (owners, mut cx) = self.enter(now);
+        owners.take_packet(&mut cx, &packet)
     }
 
     /// Processes a segment whose headers are fields already, as if
@@ -379,8 +236,8 @@ impl Endpoint {
     /// this process that [has not made octets of them](TxBudget::taking_fields). It must be no SYN,
     /// because fast open options are read from the octets.
     pub fn ingest_segment(&mut self, now: Instant, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
-        self.now = self.now.max(now);
-        self.take_fields(now, ip, segment)
+        let (owners, mut cx) = self.enter(now);
+        owners.take_fields(&mut cx, ip, segment)
     }
 
     /// Processes packets that arrived together, in their order: as [`ingest`](Self::ingest) for
@@ -389,22 +246,21 @@ impl Endpoint {
     /// is the same, unless the policy [agrees](crate::policy::AckPolicy::takes_runs) to be told of
     /// such a run in one call. With a [tracer](Self::set_tracer) nothing is merged.
     pub fn ingest_batch(&mut self, now: Instant, packets: &[RxPacket<'_>]) {
-        self.now = self.now.max(now);
-        self.take_batch(now, packets);
+        let (owners, mut cx) = self.enter(now);
+        owners.take_batch(&mut cx, packets);
     }
 
     /// Handles every deadline up to `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.now = self.now.max(now);
-        self.serve_timers(now);
+        let (owners, mut cx) = self.enter(now);
+        owners.serve_timers(&mut cx);
     }
 
     /// The last bit of a packet has left. Only for drivers that report departures
     /// ([`TxBudget::with_departures`]); for others `Ok` from `emit` counts as the departure.
     pub fn departed(&mut self, now: Instant, packet: TxId) {
-        self.now = self.now.max(now);
-        self.unsettled = true;
-        self.egress.departed(now, packet);
+        let (owners, _) = self.enter(now);
+        owners.egress.departed(now, packet);
     }
 
     /// Sends what may be sent. State is only committed if `emit` returns `Ok`; a packet that it
@@ -418,90 +274,61 @@ impl Endpoint {
         budget: TxBudget,
         emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<TxReport, E> {
-        self.now = self.now.max(now);
-        self.unsettled |= self.egress.has_entries();
-        let report = self.transmit_all(now, budget, emit);
-        self.unsettled |= self.egress.has_entries();
-        if self.observe.tracer.is_some() {
-            self.trace_blocked(now);
+        let (owners, mut cx) = self.enter(now);
+        let Owners { table, egress, opens, udp, .. } = owners;
+        let report = egress.transmit(table, &mut cx, &mut Senders { opens, udp }, budget, emit);
+        if cx.observe.tracer.is_some() {
+            trace_blocked(table, &mut cx);
         }
-        self.settle(now);
+        owners.settle(&mut cx);
         report
     }
 
     /// The next event; `None` if there are no more.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.settle(self.now);
-        self.next_event()
+        self.owners.settle(&mut self.context.at_latest());
+        self.owners.table.next_event()
     }
 
     /// The same, at less cost, for a driver that calls [`transmit`](Self::transmit) before anything
     /// but its applications' calls and this: what does not concern applications is left to it.
     pub fn poll_event_before_transmit(&mut self) -> Option<Event> {
-        if !self.touched.is_empty() && !self.settle_notices() {
-            self.settle(self.now);
+        let mut cx = self.context.at_latest();
+        let table = &mut self.owners.table;
+        if !table.touched.is_empty() {
+            let can_wait = cx.observe.budget.is_plentiful() && table.take_notices();
+            if !can_wait {
+                self.owners.settle(&mut cx);
+            }
         }
-        self.next_event()
+        self.owners.table.next_event()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and [`transmit`](Self::transmit) next.
     /// A time that has passed means at once.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Wakeup> {
-        let timer = self.wheel.next().map(|(at, index)| {
-            let reason = self.slots.conn(index).and_then(|conn| conn.next_deadline());
-            // A timer is only armed for a deadline.
-            let reason = reason.map_or(WakeReason::Policy, |(_, reason)| reason);
-            Wakeup::new(at, reason, Some(self.slots.id(index)))
-        });
-        let time_wait = self.time_wait.next_end().map(|at| Wakeup::new(at, WakeReason::TimeWait, None));
-        let shaper = self.egress.wake_up_at().map(|at| Wakeup::new(at, WakeReason::Shaper, None));
-        let half_open = self.syn_cache.next_deadline().map(|at| Wakeup::new(at, WakeReason::Rto, None));
-        let held_syn = self.held_syns.next_end().map(|at| Wakeup::new(at, WakeReason::HeldSyn, None));
-        let reassembly = self.reassembly.next_end().map(|at| Wakeup::new(at, WakeReason::Reassembly, None));
-        let flow = self.udp.next_end().map(|at| Wakeup::new(at, WakeReason::UdpFlow, None));
-        // The first of those that are equally early.
-        [timer, half_open, time_wait, self.orphan_deadline(), shaper, flow, held_syn, reassembly]
-            .into_iter()
-            .flatten()
-            .min_by_key(|wakeup| wakeup.at)
+        self.owners.deadline(&self.context.config)
     }
 
     /// When [`poll_timeout`](Self::poll_timeout) is due: the same without what for, at less cost.
     #[must_use]
     pub fn timeout_at(&self) -> Option<Instant> {
-        let conns = self.wheel.next().map(|(at, _)| at);
-        // Mostly there is nothing but connections.
-        let records =
-            self.syn_cache.len() + self.time_wait.len() + self.held_syns.len() + self.reassembly.len();
-        if records + self.orphans.len() == 0 && self.egress.is_idle() && self.udp.is_empty() {
-            return conns;
-        }
-        let own = [
-            conns,
-            self.syn_cache.next_deadline(),
-            self.time_wait.next_end(),
-            self.orphan_deadline().map(|wakeup| wakeup.at),
-            self.egress.wake_up_at(),
-            self.udp.next_end(),
-            self.held_syns.next_end(),
-            self.reassembly.next_end(),
-        ];
-        own.into_iter().flatten().min()
+        self.owners.deadline_at(&self.context.config)
     }
 
     /// The application's side of a connection; `None` if it is gone. The first call for a
     /// listener's connection accepts it, which frees its place in the
     /// [backlog](AcceptConfig::backlog).
     pub fn conn(&mut self, id: ConnId) -> Option<Conn<'_>> {
-        let slot = self.slots.get_mut(id)?;
+        let slot = self.owners.table.slots.get_mut(id)?;
         if slot.flags.has(Flags::RELEASED) {
             return None;
         }
         if slot.flags.has(Flags::OFFERED)
             && let Some(listener) = slot.take_listener()
         {
-            self.listeners.leave(listener);
+            self.owners.opens.listeners.leave(listener);
         }
         Some(Conn::new(self, id))
     }
@@ -509,13 +336,13 @@ impl Endpoint {
     /// Handles of connections, in the order of their [indices](ConnId::index) and from this index
     /// on; with those that the application has released.
     pub fn conn_ids(&self, from: usize) -> impl Iterator<Item = ConnId> + '_ {
-        self.slots.ids(from)
+        self.owners.table.slots.ids(from)
     }
 
     /// A connection for a tool that looks at it, or changes its settings: as [`conn`](Self::conn),
     /// but it accepts nothing, and sees connections that the application has released.
     pub fn inspect(&mut self, id: ConnId) -> Option<Conn<'_>> {
-        self.slots.get_mut(id)?;
+        self.owners.table.slots.get_mut(id)?;
         Some(Conn::new(self, id))
     }
 
@@ -524,8 +351,8 @@ impl Endpoint {
     /// endpoint bounds how many there are and how long each waits ([`EndpointConfig::max_orphans`],
     /// [`EndpointConfig::orphan_timeout`]).
     pub fn release(&mut self, now: Instant, id: ConnId) {
-        self.now = self.now.max(now);
-        self.let_go(now, id);
+        let (owners, mut cx) = self.enter(now);
+        owners.let_go(&mut cx, id);
     }
 
     /// The state of a connection, even if it has been released; `None` once it is forgotten. A
@@ -533,18 +360,19 @@ impl Endpoint {
     /// record](Self::time_wait_records) remains.
     #[must_use]
     pub fn state(&self, id: ConnId) -> Option<State> {
-        self.slots.conn(id.index).filter(|_| self.slots.id(id.index) == id).map(Connection::state)
+        let slots = &self.owners.table.slots;
+        slots.conn(id.index).filter(|_| slots.id(id.index) == id).map(Connection::state)
     }
 
     /// Resets a connection, even a released one: for example when its time to close in the
     /// background is over.
     pub fn abort(&mut self, now: Instant, id: ConnId) {
-        self.now = self.now.max(now);
-        let Some(slot) = self.slots.get_mut(id) else { return };
+        let (owners, mut cx) = self.enter(now);
+        let Some(slot) = owners.table.slots.get_mut(id) else { return };
         if let Some(conn) = slot.conn.as_deref_mut() {
-            conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
+            conn.abort(&mut cx.conn(id), ConnError::Aborted);
         }
-        self.touch(now, id.index);
+        owners.touch(&mut cx, id.index);
     }
 
     /// Tells whether this host takes packets from its device more slowly than they come, so that
@@ -553,7 +381,7 @@ impl Endpoint {
     /// with larger ones, more packets would wait, and the last of them would find no room. A driver
     /// says so when it has not found the device empty for a millisecond or so. O(1).
     pub const fn set_backlogged(&mut self, backlogged: bool) {
-        self.observe.backlogged = backlogged;
+        self.context.observe.backlogged = backlogged;
     }
 
     /// The driver found that packets can pass again (an interface came up): whatever waits for a
@@ -561,33 +389,50 @@ impl Endpoint {
     /// [`max_rto`](crate::ConnConfig::max_rto) later. Call it before `handle_timeout`. O(number of
     /// connections).
     pub fn path_restored(&mut self, now: Instant) {
-        self.now = self.now.max(now);
-        let waiting = self.slots.indices_where(|slot| {
+        let (owners, mut cx) = self.enter(now);
+        let waiting = owners.table.slots.indices_where(|slot| {
             slot.conn.as_deref().is_some_and(crate::conn::Connection::waits_for_a_backed_off_timer)
         });
         for index in waiting {
-            if let Some(conn) = self.slots.conn_mut(index) {
+            if let Some(conn) = owners.table.slots.conn_mut(index) {
                 conn.end_back_off(now);
             }
-            self.touch(now, index);
+            owners.touch(&mut cx, index);
         }
-        self.unsettled = true;
-        self.end_back_off_of_half_open(now);
-        self.settle(now);
+        owners.opens.end_back_off(&mut owners.egress, &mut cx);
+        owners.settle(&mut cx);
     }
 
     /// Number of connections, in any state; without [`half_open`](Self::half_open) ones and
     /// [`time_wait_records`](Self::time_wait_records).
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.slots.len()
+        self.owners.table.slots.len()
     }
 
     /// Number of half-open connections: passive opens whose SYN-ACK is not acknowledged yet. At
     /// most [`max_half_open`](EndpointConfig::max_half_open).
     #[must_use]
     pub fn half_open(&self) -> usize {
-        self.syn_cache.len()
+        self.owners.opens.syn_cache.len()
+    }
+
+    /// Number of held SYNs: at most [`max_held_syns`](EndpointConfig::max_held_syns).
+    #[must_use]
+    pub fn held_syns(&self) -> usize {
+        self.owners.opens.held_syns.len()
+    }
+
+    /// Number of UDP sockets that are not flows.
+    #[must_use]
+    pub fn udp_sockets(&self) -> usize {
+        self.owners.udp.socket_count()
+    }
+
+    /// Number of UDP flows, those included that have ended and that the application still has.
+    #[must_use]
+    pub fn udp_flows(&self) -> usize {
+        self.owners.udp.flow_count()
     }
 
     /// Sets the secret keys of fast open cookies (RFC 7413, section 4.1.2), so that several hosts
@@ -595,7 +440,7 @@ impl Endpoint {
     /// Cookies made with `previous` are accepted and renewed. Without a call the endpoint has a key
     /// of its own for each [`fast_open_key_lifetime`](EndpointConfig::fast_open_key_lifetime).
     pub fn set_fast_open_keys(&mut self, current: [u8; 16], previous: Option<[u8; 16]>) {
-        self.fast_opens.set_keys(current, previous);
+        self.owners.opens.fast_opens.set_keys(current, previous);
     }
 
     /// Number of connections accepted with their SYN, because it brought a valid fast open cookie,
@@ -603,35 +448,35 @@ impl Endpoint {
     /// [`fast_open_queue`](EndpointConfig::fast_open_queue).
     #[must_use]
     pub fn fast_open_pending(&self) -> usize {
-        self.fast_opens.pending() as usize
+        self.owners.opens.fast_opens.pending() as usize
     }
 
     /// Number of servers whose fast open cookie, or refusal of fast open, is remembered: at most
     /// [`max_fast_open_entries`](EndpointConfig::max_fast_open_entries).
     #[must_use]
     pub fn fast_open_entries(&self) -> usize {
-        self.fast_opens.servers()
+        self.owners.opens.fast_opens.servers()
     }
 
     /// Number of orphans: connections that the application has released and that still have
     /// something to deliver, or wait for the peer's FIN.
     #[must_use]
     pub fn orphans(&self) -> usize {
-        self.orphans.len()
+        self.owners.table.orphans.len()
     }
 
     /// Number of connections in TIME-WAIT that are only records, because the application has
     /// released them: at most [`max_time_wait`](EndpointConfig::max_time_wait).
     #[must_use]
     pub fn time_wait_records(&self) -> usize {
-        self.time_wait.len()
+        self.owners.table.time_wait.len()
     }
 
     /// Bytes held for connections and tables, as of the last event: at most about
     /// [`max_memory`](EndpointConfig::max_memory), by all endpoints of a [host](Host) together.
     #[must_use]
     pub fn memory(&self) -> u64 {
-        self.observe.budget.held()
+        self.context.observe.budget.held()
     }
 
     /// True from when [`memory`](Self::memory), of the host, is above
@@ -639,62 +484,93 @@ impl Endpoint {
     /// [`memory_low`](EndpointConfig::memory_low).
     #[must_use]
     pub fn is_under_memory_pressure(&self) -> bool {
-        self.observe.budget.is_under_pressure()
+        self.context.observe.budget.is_under_pressure()
     }
 
     /// Number of destinations whose path is known to carry less than the device, or was until a
     /// while ago: at most [`max_path_entries`](EndpointConfig::max_path_entries).
     #[must_use]
     pub fn path_entries(&self) -> usize {
-        self.paths.len()
+        self.owners.ip.paths.len()
     }
 
     /// Number of packets of which some fragments have come, and not all.
     #[must_use]
     pub fn incomplete_packets(&self) -> usize {
-        self.reassembly.len()
+        self.owners.ip.incomplete_packets()
     }
 
     /// True if a packet waits: in the egress scheduler, because the device has refused it, behind
     /// such packets, or (an ACK) for data to go along with ([`TxBudget::keeping_acks`]).
     #[must_use]
     pub fn has_packets_waiting(&self) -> bool {
-        self.egress.held.is_some()
-            || !self.egress.ready.is_empty()
-            || !self.egress.kept.is_empty()
-            || self.egress.scheduler().backlog(Scope::All).packets > 0
+        let egress = &self.owners.egress;
+        egress.held.is_some()
+            || !egress.ready.is_empty()
+            || !egress.kept.is_empty()
+            || egress.scheduler().backlog(Scope::All).packets > 0
     }
 
     /// The scheduler's name.
     #[must_use]
     pub fn scheduler_name(&self) -> &'static str {
-        self.egress.scheduler().name()
+        self.owners.egress.scheduler().name()
     }
 
     /// Calls `visit` with each variable that the scheduler shows.
     pub fn scheduler_metrics(&self, visit: &mut dyn FnMut(Metric)) {
-        self.egress.scheduler().metrics(&mut Metrics::new(visit));
+        self.owners.egress.scheduler().metrics(&mut Metrics::new(visit));
     }
 
     /// The scheduler, for `configure`.
     pub fn scheduler(&mut self) -> &mut dyn EgressScheduler {
-        self.egress.scheduler_mut()
+        self.owners.egress.scheduler_mut()
     }
 
     /// What was sent, by kind of packet, and how long it waited in the scheduler's queue.
     #[must_use]
     pub fn egress_stats(&self) -> EgressStats {
-        self.egress.accounts.stats()
+        self.owners.egress.accounts.stats()
     }
 
     /// The counters.
     #[must_use]
     pub fn counters(&self) -> &Counters {
-        &self.observe.counters
+        &self.context.observe.counters
     }
 
     /// Sends trace events to `tracer` from now on; `None` stops tracing.
     pub fn set_tracer(&mut self, tracer: Option<Box<dyn Tracer>>) {
-        self.observe.tracer = tracer;
+        self.context.observe.tracer = tracer;
+    }
+}
+
+impl Owners {
+    /// Nothing yet.
+    fn new(config: &EndpointConfig, scheduler: Box<dyn EgressScheduler>, keys: &Keys) -> Self {
+        Self {
+            table: Table::new(config, keys),
+            egress: Egress::new(scheduler, config),
+            ip: Ip::new(config, keys),
+            opens: Opens::new(config, keys),
+            udp: Udp::new(keys.udp_flows),
+            shard: None,
+            hand: Hand::default(),
+            calls_others: false,
+            next_call: Instant::ZERO,
+        }
+    }
+
+    /// The opening side, and the layers that it works on.
+    const fn opening(&mut self) -> (&mut Opens, Below<'_>) {
+        let below = Below { table: &mut self.table, egress: &mut self.egress, ip: &mut self.ip };
+        (&mut self.opens, below)
+    }
+
+    /// Something happened to the connection at `index`: it may have something to send, to report,
+    /// or to wait for.
+    #[inline]
+    fn touch(&mut self, cx: &mut Cx<'_>, index: u32) {
+        self.egress.touch(&mut self.table, cx, index);
     }
 }

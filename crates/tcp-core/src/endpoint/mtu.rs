@@ -25,22 +25,23 @@ impl Endpoint {
     /// As for [`EndpointConfig::mtu`](crate::EndpointConfig::mtu) in text: `mtu` is out of range.
     /// Nothing changes then.
     pub fn set_mtu(&mut self, now: Instant, mtu: u32) -> Result<(), SpecError> {
-        let before = self.config.mtu;
-        options::set(HOST, &mut self.config, "mtu", &mtu.to_string())?;
-        self.now = self.now.max(now);
+        let before = self.context.config.mtu;
+        options::set(HOST, &mut self.context.config, "mtu", &mtu.to_string())?;
+        let (owners, mut cx) = self.enter(now);
         if mtu == before {
             return Ok(());
         }
-        self.observe.counters.mtu_changes += 1;
-        self.egress.resize(&self.config);
-        for index in self.slots.indices_where(|_| true) {
-            let id = self.slots.id(index);
-            if let Some(conn) = self.slots.conn_mut(index) {
-                conn.follow_mtu(&mut self.observe.ctx(now, id, &self.config), &self.config);
+        cx.observe.counters.mtu_changes += 1;
+        owners.egress.resize(cx.config);
+        for index in owners.table.slots.indices_where(|_| true) {
+            let id = owners.table.slots.id(index);
+            if let Some(conn) = owners.table.slots.conn_mut(index) {
+                let config = cx.config;
+                conn.follow_mtu(&mut cx.conn(id), config);
             }
-            self.touch(now, index);
+            owners.touch(&mut cx, index);
         }
-        self.settle(now);
+        owners.settle(&mut cx);
         Ok(())
     }
 }

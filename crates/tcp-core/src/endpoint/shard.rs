@@ -4,11 +4,11 @@
 //! chooses local ports so that it owns the connections that it opens. What has come in fragments it
 //! can tell only when it is put together, so it gives it back then.
 
-use super::limits::{Limits, Pools};
-use super::{Endpoint, Ingested};
+use super::{Endpoint, Owners};
 use crate::config::EndpointConfig;
 use crate::host_memory::{HostMemory, MemoryPart};
 use crate::host_rate::HostRate;
+use crate::share::{Ingested, Limits, Pools};
 use crate::steering::Steering;
 use crate::wire::RxPacket;
 use alloc::boxed::Box;
@@ -100,12 +100,19 @@ pub(super) struct Shard {
     index: usize,
     /// Packets of others that came in fragments.
     foreign: VecDeque<Box<[u8]>>,
+    /// What they hold, in bytes.
+    held: usize,
 }
 
 impl Shard {
     /// The connection would be this endpoint's.
     pub(super) fn owns(&self, remote: SocketAddr, local: u16) -> bool {
         self.steering.shard_of(remote, local) == self.index
+    }
+
+    /// Bytes that wait to be given back.
+    pub(super) const fn memory(&self) -> usize {
+        self.held
     }
 
     /// How many ports have to be tried on average to find an own one.
@@ -119,37 +126,43 @@ impl Endpoint {
     /// the same seed: then they choose initial sequence numbers, and accept fast open cookies, as
     /// one host. Before the first connection.
     pub fn join(&mut self, host: &Host, index: usize) {
-        self.limits = Limits::of_host(&host.pools);
+        self.context.limits = Limits::of_host(&host.pools);
         if let Some(memory) = &host.memory {
-            self.observe.budget.join(MemoryPart::new(memory.clone()));
+            self.context.observe.budget.join(MemoryPart::new(memory.clone()));
         }
-        self.resets.join(host.resets.clone());
-        self.challenges.join(host.challenges.clone());
-        self.icmp_errors.join(host.icmp_errors.clone());
-        self.shard = Some(Box::new(Shard { steering: host.steering, index, foreign: VecDeque::new() }));
+        self.owners.opens.resets.join(host.resets.clone());
+        self.owners.opens.challenges.join(host.challenges.clone());
+        self.owners.ip.errors.join(host.icmp_errors.clone());
+        self.owners.shard =
+            Some(Box::new(Shard { steering: host.steering, index, foreign: VecDeque::new(), held: 0 }));
     }
 
     /// This endpoint has stopped, maybe because something panicked, and takes no connections any
     /// more: the places that it had among the host's are the others'. Memory that it holds still
     /// counts until it is dropped.
     pub fn leave(&mut self) {
-        self.limits = Limits::stopped();
-        self.listeners.leave_host();
-        self.held_syns.leave_host();
+        self.context.limits = Limits::stopped();
+        self.owners.opens.listeners.leave_host();
+        self.owners.opens.held_syns.leave_host();
     }
 
     /// True, once, if memory of the host is short and other endpoints hold more than their part:
     /// then their drivers should call [`transmit`](Self::transmit), because endpoints whose
     /// connections stand still would not notice. Ask after `transmit`.
     pub fn calls_others(&mut self) -> bool {
-        core::mem::take(&mut self.calls_others)
+        core::mem::take(&mut self.owners.calls_others)
     }
 
     /// The next packet that came in fragments and belongs to another endpoint of the host.
     pub fn next_foreign(&mut self) -> Option<Box<[u8]>> {
-        self.shard.as_deref_mut()?.foreign.pop_front()
+        let shard = self.owners.shard.as_deref_mut()?;
+        let packet = shard.foreign.pop_front()?;
+        shard.held -= packet.len();
+        Some(packet)
     }
+}
 
+impl Owners {
     /// Keeps a packet for its owner, if that is another endpoint.
     pub(super) fn give_back(&mut self, packet: &[u8]) -> Option<Ingested> {
         let shard = self.shard.as_deref_mut()?;
@@ -158,6 +171,7 @@ impl Endpoint {
         }
         if shard.foreign.len() < MOST_FOREIGN {
             shard.foreign.push_back(packet.into());
+            shard.held += packet.len();
         }
         Some(Ingested::Handled)
     }
@@ -204,7 +218,7 @@ mod tests {
         for port in 0..100 {
             packet[21] = port;
             let own = steering.shard_for(&RxPacket::new(&packet)) == 0;
-            assert_eq!(endpoint.give_back(&packet).is_none(), own);
+            assert_eq!(endpoint.owners.give_back(&packet).is_none(), own);
             if !own {
                 foreign += 1;
                 assert_eq!(endpoint.next_foreign().as_deref(), Some(&packet[..]));
@@ -213,7 +227,7 @@ mod tests {
         assert!(foreign > 20);
         for _ in 0..2 * MOST_FOREIGN {
             packet[21] = packet[21].wrapping_add(1);
-            endpoint.give_back(&packet);
+            endpoint.owners.give_back(&packet);
         }
         assert!(core::iter::from_fn(|| endpoint.next_foreign()).count() <= MOST_FOREIGN);
     }

@@ -29,8 +29,8 @@ fn host(change: impl FnOnce(&mut EndpointConfig)) -> Host {
     change(&mut config);
     let mut endpoint = Endpoint::new(config, Box::new(Fifo::default()), [7; 32]);
     let now = Instant::from_secs(1);
-    let sockets =
-        ["10.0.0.1:53", "[fd00::1]:53"].map(|local| endpoint.udp_bind(now, local.parse().unwrap()).unwrap());
+    let sockets = ["10.0.0.1:53", "[fd00::1]:53"]
+        .map(|local| endpoint.udp().bind(now, local.parse().unwrap()).unwrap());
     Host { endpoint, now, sockets }
 }
 
@@ -42,7 +42,7 @@ impl Host {
     fn received(&mut self) -> Vec<Vec<u8>> {
         let mut all = vec![];
         for id in self.sockets {
-            while let Some(datagram) = self.endpoint.udp_recv(id).unwrap() {
+            while let Some(datagram) = self.endpoint.udp().recv(id).unwrap() {
                 all.push(datagram.data.into());
             }
         }

@@ -32,21 +32,21 @@ fn bench(change: impl FnOnce(&mut EndpointConfig, &mut AcceptConfig)) -> Bench {
 /// What the application is told.
 fn told(bench: &mut Bench) -> Vec<SynEvent> {
     assert_eq!(bench.endpoint.poll_event(), None, "no connection is reported as accepted by a listener");
-    std::iter::from_fn(|| bench.endpoint.poll_syn_event()).collect()
+    std::iter::from_fn(|| bench.endpoint.syns().poll_event()).collect()
 }
 
 /// The client's SYN arrives, and the application takes it.
 fn take(bench: &mut Bench, from: SocketAddr) -> (SynId, IncomingSyn) {
     let (ingested, sent) = bench.arrive(&syn(from));
     assert_eq!((ingested, sent.len()), (Ingested::HeldSyn, 0), "{from}");
-    let next = bench.endpoint.next_syn(bench.listener).expect("a SYN");
-    assert!(bench.endpoint.next_syn(bench.listener).is_none());
+    let next = bench.endpoint.syns().next(bench.listener).expect("a SYN");
+    assert!(bench.endpoint.syns().next(bench.listener).is_none());
     next
 }
 
 /// The SYN-ACK of an accepted SYN.
 fn accept(bench: &mut Bench, id: SynId) -> Sent {
-    assert_eq!(bench.endpoint.accept_syn(bench.now, id), Ok(()));
+    assert_eq!(bench.endpoint.syns().accept(bench.now, id), Ok(()));
     let mut sent = bench.drain();
     assert_eq!((sent.len(), sent[0].flags, sent[0].ack), (1, SYN | ACK, IRS + 1));
     sent.remove(0)
@@ -100,18 +100,18 @@ fn nothing_is_answered_before_the_application_has_decided() {
     assert_eq!(bench.endpoint.ingest(bench.now, RxPacket::new(&packet)), Ingested::HeldSyn);
     assert_eq!((bench.drain().len(), bench.held(), bench.endpoint.held_syns()), (0, (0, 0), 1));
     assert_eq!(told(&mut bench), [SynEvent::Arrived(bench.listener)]);
-    let (id, syn) = bench.endpoint.next_syn(bench.listener).expect("a SYN");
+    let (id, syn) = bench.endpoint.syns().next(bench.listener).expect("a SYN");
     assert_eq!((syn.local, syn.remote), (socket(A, 80), peer(1)));
     assert_eq!((syn.dscp, syn.ttl, syn.flow_label, syn.ecn_setup), (10, 57, 0, false));
     assert_eq!((syn.seq, syn.window, syn.options.mss), (IRS, 60_000, Some(1_400)));
     assert_eq!((syn.options.window_scale, syn.options.sack_permitted), (Some(3), true));
     assert!(syn.option_iter().any(|option| option == TcpOption::MaximumSegmentSize(1_400)));
-    assert!(bench.endpoint.next_syn(bench.listener).is_none());
+    assert!(bench.endpoint.syns().next(bench.listener).is_none());
 
     bench.now += SECOND;
     let syn_ack = accept(&mut bench, id);
     assert_eq!((bench.endpoint.held_syns(), bench.held()), (0, (1, 0)), "an entry of the SYN cache");
-    assert_eq!(bench.endpoint.accept_syn(bench.now, id), Err(AcceptError::Gone), "once");
+    assert_eq!(bench.endpoint.syns().accept(bench.now, id), Err(AcceptError::Gone), "once");
     bench.now += Duration::from_millis(30);
     let conn = complete(&mut bench, id, &syn_ack);
     let info = bench.endpoint.conn(conn).unwrap().info();
@@ -129,7 +129,7 @@ fn ipv6_brings_its_flow_label() {
     packet[..4].copy_from_slice(&(6 << 28 | 46 << 22 | 0xa_bcde_u32).to_be_bytes());
     packet[7] = 3;
     assert_eq!(bench.endpoint.ingest(bench.now, RxPacket::new(&packet)), Ingested::HeldSyn);
-    let (id, syn) = bench.endpoint.next_syn(bench.listener).expect("a SYN");
+    let (id, syn) = bench.endpoint.syns().next(bench.listener).expect("a SYN");
     assert_eq!((syn.remote, syn.dscp, syn.ttl, syn.flow_label), (from, 46, 3, 0xa_bcde));
     let syn_ack = accept(&mut bench, id);
     complete(&mut bench, id, &syn_ack);
@@ -140,7 +140,7 @@ fn repeated_syns_are_absorbed_and_the_answer_echoes_the_last() {
     let mut bench = bench(|_, _| {});
     let ecn = TcpFlags::ECE | TcpFlags::CWR;
     assert_eq!(bench.arrive(&Segment { flags: SYN | ecn, ..syn(peer(1)) }).0, Ingested::HeldSyn);
-    let (id, first) = bench.endpoint.next_syn(bench.listener).expect("a SYN");
+    let (id, first) = bench.endpoint.syns().next(bench.listener).expect("a SYN");
     assert!(first.ecn_setup);
     told(&mut bench);
     // As Linux repeats it: after 1, 3, 7, 15, 31 s. The answer comes when no more will.
@@ -158,7 +158,7 @@ fn repeated_syns_are_absorbed_and_the_answer_echoes_the_last() {
     let mut ack = reply(&syn_ack, ACK, b"hello");
     ack.options.timestamps.as_mut().unwrap().val = 60_000;
     let Ingested::Accepted(conn) = bench.ingest(&ack) else { panic!("not accepted") };
-    assert_eq!(bench.endpoint.poll_syn_event(), Some(SynEvent::Connected { syn: id, conn }));
+    assert_eq!(bench.endpoint.syns().poll_event(), Some(SynEvent::Connected { syn: id, conn }));
     let mut data = [0; 9];
     let now = bench.now;
     assert_eq!(bench.endpoint.conn(conn).unwrap().read(now, &mut data), Ok(5));
@@ -170,13 +170,13 @@ fn a_refusal_is_told_as_the_application_chose() {
     bench.endpoint.poll_event();
     let empty = bench.endpoint.memory();
     let (id, _) = take(&mut bench, peer(1));
-    bench.endpoint.refuse_syn(bench.now, id, Refusal::Rst);
+    bench.endpoint.syns().refuse(bench.now, id, Refusal::Rst);
     let sent = bench.drain();
     assert_eq!((sent.len(), sent[0].flags, sent[0].to), (1, RST | ACK, peer(1)));
     assert_eq!((sent[0].seq.0, sent[0].ack), (0, IRS + 1));
 
     let (id, _) = take(&mut bench, peer(2));
-    bench.endpoint.refuse_syn(bench.now, id, Refusal::Drop);
+    bench.endpoint.syns().refuse(bench.now, id, Refusal::Drop);
     assert_eq!(bench.drain().len(), 0);
     told(&mut bench);
     assert_eq!(bench.endpoint.poll_event(), None);
@@ -185,7 +185,7 @@ fn a_refusal_is_told_as_the_application_chose() {
     // The client's next SYN is another request.
     let (again, _) = take(&mut bench, peer(2));
     assert_ne!(again, id);
-    bench.endpoint.refuse_syn(bench.now, id, Refusal::Rst);
+    bench.endpoint.syns().refuse(bench.now, id, Refusal::Rst);
     assert_eq!((bench.drain().len(), bench.endpoint.held_syns()), (0, 1), "an old handle");
     assert_eq!(bench.endpoint.counters().held_syns_refused, 2);
 }
@@ -203,8 +203,8 @@ fn unreachable_is_an_icmp_error_that_quotes_the_syn() {
         let mut bench = bench(|host, _| host.any_address = true);
         let to: SocketAddr = to.parse().unwrap();
         bench.endpoint.ingest(bench.now, RxPacket::new(&bytes(to, &syn(from))));
-        let (id, _) = bench.endpoint.next_syn(bench.listener).expect("a SYN");
-        bench.endpoint.refuse_syn(bench.now, id, Refusal::Unreachable);
+        let (id, _) = bench.endpoint.syns().next(bench.listener).expect("a SYN");
+        bench.endpoint.syns().refuse(bench.now, id, Refusal::Unreachable);
         let sent = packets(&mut bench);
         assert_eq!(sent.len(), 1, "{to}");
         let rx = RxPacket::new(&sent[0]);
@@ -233,15 +233,15 @@ fn a_client_that_goes_or_begins_anew_is_told() {
     assert_eq!((told(&mut bench), bench.endpoint.held_syns()), (vec![], 2));
     assert_eq!(bench.arrive(&Segment { flags: RST, seq: IRS + 1, ..syn(peer(1)) }).0, Ingested::Handled);
     assert_eq!(told(&mut bench), [SynEvent::Ended { syn: gone, error: ConnError::Reset }]);
-    assert_eq!(bench.endpoint.accept_syn(bench.now, gone), Err(AcceptError::Gone));
+    assert_eq!(bench.endpoint.syns().accept(bench.now, gone), Err(AcceptError::Gone));
 
     let (ingested, sent) = bench.arrive(&Segment { seq: IRS + 500_000, ..syn(peer(2)) });
     assert_eq!((ingested, sent.len()), (Ingested::HeldSyn, 0));
     let ended = SynEvent::Ended { syn: anew, error: ConnError::Reset };
     assert_eq!(told(&mut bench), [ended, SynEvent::Arrived(bench.listener)]);
-    let (id, syn) = bench.endpoint.next_syn(bench.listener).expect("the new one");
+    let (id, syn) = bench.endpoint.syns().next(bench.listener).expect("the new one");
     assert_eq!(syn.seq, IRS + 500_000);
-    bench.endpoint.accept_syn(bench.now, id).unwrap();
+    bench.endpoint.syns().accept(bench.now, id).unwrap();
     assert_eq!(bench.drain()[0].ack, IRS + 500_001);
     assert_eq!(bench.endpoint.counters().held_syns_cancelled, 2);
 }
@@ -280,7 +280,7 @@ fn an_application_that_does_not_answer_is_answered_for_in_time() {
     assert_eq!(told(&mut bench), [SynEvent::Ended { syn: taken, error: ConnError::TimedOut }]);
     assert_eq!(pass(&mut bench, SECOND).len(), 1);
     assert_eq!((told(&mut bench), bench.endpoint.poll_timeout()), (vec![], None), "nobody had it");
-    assert!(bench.endpoint.next_syn(bench.listener).is_none());
+    assert!(bench.endpoint.syns().next(bench.listener).is_none());
     assert_eq!((bench.endpoint.held_syns(), bench.endpoint.counters().held_syns_expired), (0, 2));
 }
 
@@ -295,7 +295,7 @@ fn a_handshake_that_fails_is_told() {
     bench.arrive(&Segment { flags: RST, ..reply(&reset.1, RST, &[]) });
     assert_eq!(told(&mut bench), [SynEvent::Ended { syn: reset.0, error: ConnError::Reset }]);
     // The application does not want it any more: it is not told.
-    bench.endpoint.refuse_syn(bench.now, dropped.0, Refusal::Drop);
+    bench.endpoint.syns().refuse(bench.now, dropped.0, Refusal::Drop);
     let sent = bench.drain();
     assert_eq!((sent.len(), sent[0].flags, sent[0].seq), (1, RST | ACK, dropped.1.seq + 1));
     assert_eq!((told(&mut bench), bench.held()), (vec![], (2, 0)));
@@ -354,8 +354,8 @@ fn a_flood_of_syns_is_bounded_and_the_next_listener_is_not_disturbed() {
     assert_eq!(counters.held_syns_full, 99_000);
     assert_eq!((counters.listen_drops, counters.tcp_out_segs, counters.tcp_out_rsts), (99_000, 0, 0));
     // The application is told once.
-    assert_eq!(bench.endpoint.poll_syn_event(), Some(SynEvent::Arrived(bench.listener)));
-    assert_eq!(bench.endpoint.poll_syn_event(), None);
+    assert_eq!(bench.endpoint.syns().poll_event(), Some(SynEvent::Arrived(bench.listener)));
+    assert_eq!(bench.endpoint.syns().poll_event(), None);
 
     let packet = bytes(socket(A, 81), &syn(peer(1)));
     assert_eq!(bench.endpoint.ingest(bench.now, RxPacket::new(&packet)), Ingested::HalfOpen);
@@ -386,7 +386,7 @@ fn one_source_cannot_take_the_places_of_others() {
         let (ingested, _) = bench.arrive(&syn(spoofed(1)));
         assert_eq!(ingested, Ingested::HeldSyn);
         loop {
-            let (id, syn) = bench.endpoint.next_syn(bench.listener).expect("a SYN");
+            let (id, syn) = bench.endpoint.syns().next(bench.listener).expect("a SYN");
             if syn.remote == spoofed(1) {
                 break (id, syn);
             }
@@ -406,7 +406,7 @@ fn a_listener_has_a_limit_of_its_own() {
     let (first, _) = take(&mut bench, peer(1));
     take(&mut bench, peer(2));
     assert_eq!(bench.ingest(&syn(peer(3))), Ingested::Dropped(DropReason::HeldSynsFull));
-    bench.endpoint.refuse_syn(bench.now, first, Refusal::Drop);
+    bench.endpoint.syns().refuse(bench.now, first, Refusal::Drop);
     take(&mut bench, peer(3));
 }
 
@@ -420,9 +420,9 @@ fn a_client_that_begins_anew_again_and_again_takes_one_place() {
     assert_eq!((bench.endpoint.poll_event(), bench.endpoint.held_syns()), (None, 1));
     assert!(bench.endpoint.memory() < 16_384, "{}", bench.endpoint.memory());
     assert_eq!(told(&mut bench), [SynEvent::Arrived(bench.listener)]);
-    let (_, syn) = bench.endpoint.next_syn(bench.listener).expect("the last one");
+    let (_, syn) = bench.endpoint.syns().next(bench.listener).expect("the last one");
     assert_eq!(syn.seq, IRS + 9_999);
-    assert!(bench.endpoint.next_syn(bench.listener).is_none());
+    assert!(bench.endpoint.syns().next(bench.listener).is_none());
 }
 
 #[test]
@@ -445,7 +445,7 @@ fn the_budget_of_memory_covers_held_syns() {
     }
     assert!((100..600).contains(&held.len()), "{}", held.len());
     assert!(bench.endpoint.counters().memory_refusals > 1_000);
-    let (oldest, syn) = bench.endpoint.next_syn(bench.listener).expect("a SYN");
+    let (oldest, syn) = bench.endpoint.syns().next(bench.listener).expect("a SYN");
     assert_eq!(syn.remote, spoofed(0));
     told(&mut bench);
     // Data of a connection goes first: the oldest SYNs make room.
@@ -461,7 +461,7 @@ fn the_budget_of_memory_covers_held_syns() {
     }
     assert!(bench.endpoint.counters().held_syns_evicted > 0);
     let ended = SynEvent::Ended { syn: oldest, error: ConnError::OutOfMemory };
-    assert_eq!(bench.endpoint.poll_syn_event(), Some(ended));
+    assert_eq!(bench.endpoint.syns().poll_event(), Some(ended));
 }
 
 /// A cookie would save the state that the held SYN takes, and the application's decision would be
@@ -491,12 +491,12 @@ fn a_released_syn_is_answered_as_that_of_a_listener_that_holds_none() {
             accept.backlog = 1;
         });
         let (id, _) = take(&mut bench, peer(1));
-        bench.endpoint.release_syn(bench.now, id);
+        bench.endpoint.syns().release(bench.now, id);
         let sent = bench.drain();
         assert_eq!((sent.len(), sent[0].flags, sent[0].ack), (1, SYN | ACK, IRS + 1));
         assert_eq!((bench.endpoint.held_syns(), bench.held()), (0, (entries, 0)), "{cookies:?}");
-        assert_eq!(bench.endpoint.accept_syn(bench.now, id), Err(AcceptError::Gone));
-        bench.endpoint.release_syn(bench.now, id);
+        assert_eq!(bench.endpoint.syns().accept(bench.now, id), Err(AcceptError::Gone));
+        bench.endpoint.syns().release(bench.now, id);
         assert_eq!(bench.drain().len(), 0, "once");
         // The client has proved its address, and waits in the backlog.
         let (ingested, _) = bench.arrive(&reply(&sent[0], ACK, &[]));
@@ -506,12 +506,12 @@ fn a_released_syn_is_answered_as_that_of_a_listener_that_holds_none() {
             Some(Event::Accepted { listener: bench.listener, conn }),
             "{cookies:?}"
         );
-        let events: Vec<_> = std::iter::from_fn(|| bench.endpoint.poll_syn_event()).collect();
+        let events: Vec<_> = std::iter::from_fn(|| bench.endpoint.syns().poll_event()).collect();
         assert_eq!(events, [SynEvent::Arrived(bench.listener)]);
         // Without room there a released SYN is dropped, and the next one of the client is held
         // anew.
         let (id, _) = take(&mut bench, peer(2));
-        bench.endpoint.release_syn(bench.now, id);
+        bench.endpoint.syns().release(bench.now, id);
         assert_eq!((bench.drain().len(), bench.endpoint.counters().held_syns_released), (0, 2));
         take(&mut bench, peer(2));
     }
@@ -521,7 +521,7 @@ fn a_released_syn_is_answered_as_that_of_a_listener_that_holds_none() {
 fn a_full_endpoint_cannot_accept_and_the_client_tries_again() {
     let mut bench = bench(|host, _| host.max_connections = 0);
     let (id, _) = take(&mut bench, peer(1));
-    assert_eq!(bench.endpoint.accept_syn(bench.now, id), Err(AcceptError::TooManyConnections));
+    assert_eq!(bench.endpoint.syns().accept(bench.now, id), Err(AcceptError::TooManyConnections));
     assert_eq!((bench.drain().len(), bench.endpoint.held_syns()), (0, 0));
     assert_eq!(bench.endpoint.counters().connections_refused, 1);
     take(&mut bench, peer(1));
@@ -535,7 +535,7 @@ fn fast_open_waits_for_the_decision() {
     let asking = Segment { cookie: Some(FastOpenCookie::REQUEST), ..syn(peer(1)) };
     let (ingested, sent) = bench.arrive(&asking);
     assert_eq!((ingested, sent.len()), (Ingested::HeldSyn, 0));
-    let (id, syn) = bench.endpoint.next_syn(bench.listener).expect("a SYN");
+    let (id, syn) = bench.endpoint.syns().next(bench.listener).expect("a SYN");
     assert!(
         syn.option_iter().any(|option| matches!(option, TcpOption::FastOpen(_))),
         "the application sees it"
@@ -563,14 +563,14 @@ fn time_wait_lasts_until_the_new_connection_is_accepted() {
     again.options.timestamps = Some(Timestamps { val: 7_000, ecr: 0 });
     let (ingested, sent) = bench.arrive(&again);
     assert_eq!((ingested, sent.len()), (Ingested::HeldSyn, 0));
-    let (refused, _) = bench.endpoint.next_syn(bench.listener).expect("a SYN");
-    bench.endpoint.refuse_syn(bench.now, refused, Refusal::Drop);
+    let (refused, _) = bench.endpoint.syns().next(bench.listener).expect("a SYN");
+    bench.endpoint.syns().refuse(bench.now, refused, Refusal::Drop);
     assert_eq!(bench.endpoint.time_wait_records(), 1, "nothing new has begun");
 
     assert_eq!(bench.arrive(&again).0, Ingested::HeldSyn);
     assert_eq!(bench.arrive(&again).0, Ingested::Handled, "a repetition");
-    let (id, _) = bench.endpoint.next_syn(bench.listener).expect("a SYN");
-    bench.endpoint.accept_syn(bench.now, id).unwrap();
+    let (id, _) = bench.endpoint.syns().next(bench.listener).expect("a SYN");
+    bench.endpoint.syns().accept(bench.now, id).unwrap();
     let sent = bench.drain();
     assert_eq!((sent.len(), sent[0].flags, sent[0].ack), (1, SYN | ACK, IRS + 100_001));
     assert!(sent[0].seq.gt(fin.seq + 1), "above the numbers of the old one");

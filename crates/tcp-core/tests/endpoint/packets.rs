@@ -19,7 +19,7 @@ fn taking(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
     config.any_address = true;
     change(&mut config);
     let mut endpoint = Endpoint::new(config, Box::new(Fifo::default()), [7; 32]);
-    endpoint.take_packets(NOW, true).unwrap();
+    endpoint.packets().take(NOW, true).unwrap();
     endpoint
 }
 
@@ -71,11 +71,11 @@ fn a_ping_for_another_address_is_the_programs_and_so_is_the_answer() {
             // Padding is none of the program's business.
             let padded = [&request[..], &[0; 7]].concat();
             assert_eq!(endpoint.ingest(NOW, RxPacket::new(&padded)), Ingested::Packet);
-            assert!(endpoint.poll_packet_event() && !endpoint.poll_packet_event(), "told once");
-            assert_eq!(endpoint.next_packet().as_deref(), Some(&request[..]));
-            assert_eq!(endpoint.next_packet(), None);
+            assert!(endpoint.packets().poll_event() && !endpoint.packets().poll_event(), "told once");
+            assert_eq!(endpoint.packets().recv().as_deref(), Some(&request[..]));
+            assert_eq!(endpoint.packets().recv(), None);
             let answer = reply(host, client, &vec![0xa5; len]);
-            endpoint.send_packet(NOW, &answer).unwrap();
+            endpoint.packets().send(NOW, &answer).unwrap();
             assert_eq!(sent(&mut endpoint), [answer]);
             let counters = endpoint.counters();
             assert_eq!(
@@ -99,7 +99,7 @@ fn the_stacks_own_packets_stay_the_stacks() {
     }
     endpoint.ingest(NOW, RxPacket::new(&bytes(socket(A, 81), &syn(peer(1)))));
     assert_eq!(sent(&mut endpoint).len(), 1, "an RST");
-    assert_eq!(std::iter::from_fn(|| endpoint.next_packet()).count(), 2);
+    assert_eq!(std::iter::from_fn(|| endpoint.packets().recv()).count(), 2);
 }
 
 #[test]
@@ -108,11 +108,11 @@ fn other_protocols_are_handed_over_instead_of_being_refused() {
         let mut endpoint = taking(|_| {});
         let packet = sctp(client, host);
         assert_eq!(endpoint.ingest(NOW, RxPacket::new(&packet)), Ingested::Packet);
-        assert_eq!((endpoint.next_packet().as_deref(), sent(&mut endpoint).len()), (Some(&packet[..]), 0));
-        assert_eq!(endpoint.take_packets(NOW, true), Err(PacketError::InUse));
+        assert_eq!((endpoint.packets().recv().as_deref(), sent(&mut endpoint).len()), (Some(&packet[..]), 0));
+        assert_eq!(endpoint.packets().take(NOW, true), Err(PacketError::InUse));
         endpoint.ingest(NOW, RxPacket::new(&packet));
-        endpoint.take_packets(NOW, false).unwrap();
-        assert_eq!(endpoint.next_packet(), None, "what waited is gone");
+        endpoint.packets().take(NOW, false).unwrap();
+        assert_eq!(endpoint.packets().recv(), None, "what waited is gone");
         assert_eq!(endpoint.ingest(NOW, RxPacket::new(&packet)), Ingested::Handled);
         assert_eq!(sent(&mut endpoint).len(), 1, "an ICMP error");
     }
@@ -134,7 +134,7 @@ fn a_flood_is_bounded_and_counted() {
     }
     endpoint.ingest(NOW, RxPacket::new(&ping(address("10.0.0.9"), address("10.0.0.1"), 8)));
     assert_eq!(sent(&mut endpoint).len(), 1, "its own pings are answered");
-    let taken = std::iter::from_fn(|| endpoint.next_packet()).count() as u64;
+    let taken = std::iter::from_fn(|| endpoint.packets().recv()).count() as u64;
     let counters = endpoint.counters();
     assert_eq!((counters.packets_taken, counters.packets_dropped), (taken, 10_000 - taken));
     assert_eq!((endpoint.poll_event(), endpoint.memory()), (None, empty));
@@ -149,7 +149,7 @@ fn a_flood_is_bounded_and_counted() {
 #[test]
 fn what_a_program_may_send_is_checked() {
     let mut endpoint = taking(|config| config.any_address = false);
-    let mut send = |packet: &[u8]| endpoint.send_packet(NOW, packet);
+    let mut send = |packet: &[u8]| endpoint.packets().send(NOW, packet);
     let good = reply("10.0.0.1", "10.0.0.9", b"fine");
     assert_eq!(send(&good), Ok(()));
     assert_eq!(send(&bytes(peer(1), &syn(socket(A, 80)))), Err(PacketError::Protocol), "no forged segments");
@@ -167,5 +167,5 @@ fn what_a_program_may_send_is_checked() {
     assert_eq!(std::iter::repeat_with(|| send(&good)).take_while(Result::is_ok).count(), 255);
     assert_eq!(send(&good), Err(PacketError::NoRoom));
     assert_eq!(sent(&mut endpoint).len(), 256);
-    assert_eq!(endpoint.send_packet(NOW, &good), Ok(()));
+    assert_eq!(endpoint.packets().send(NOW, &good), Ok(()));
 }

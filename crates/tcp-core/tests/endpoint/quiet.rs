@@ -133,13 +133,13 @@ impl Crowd {
         let (now, choice) = (self.now, self.below(8));
         if choice == 0 {
             let shard = self.below(self.endpoints.len() as u32) as usize;
-            let Some((syn, _)) = self.endpoints[shard].next_syn(self.listener) else { return };
+            let Some((syn, _)) = self.endpoints[shard].syns().next(self.listener) else { return };
             match self.below(4) {
-                0 => self.endpoints[shard].refuse_syn(now, syn, Refusal::Rst),
-                1 => self.endpoints[shard].refuse_syn(now, syn, Refusal::Unreachable),
+                0 => self.endpoints[shard].syns().refuse(now, syn, Refusal::Rst),
+                1 => self.endpoints[shard].syns().refuse(now, syn, Refusal::Unreachable),
                 // It refuses what it cannot accept by itself, or in the end by time.
                 _ => {
-                    let _ = self.endpoints[shard].accept_syn(now, syn);
+                    let _ = self.endpoints[shard].syns().accept(now, syn);
                 }
             }
             return;
@@ -207,7 +207,7 @@ impl Crowd {
                     new.push((shard, conn));
                 }
             }
-            while let Some(event) = endpoint.poll_syn_event() {
+            while let Some(event) = endpoint.syns().poll_event() {
                 if let SynEvent::Connected { conn, .. } = event {
                     new.push((shard, conn));
                 }
@@ -297,8 +297,8 @@ impl Crowd {
             let first = syn(from);
             let asked = self.arrive(&first);
             if asked == Ingested::HeldSyn {
-                let (held, _) = self.endpoints[shard].next_syn(self.listener).expect("it is held");
-                self.endpoints[shard].accept_syn(self.now, held).expect("there is room");
+                let (held, _) = self.endpoints[shard].syns().next(self.listener).expect("it is held");
+                self.endpoints[shard].syns().accept(self.now, held).expect("there is room");
             } else {
                 assert_eq!(asked, Ingested::HalfOpen, "client {number}");
             }

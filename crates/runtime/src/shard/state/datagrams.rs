@@ -79,31 +79,31 @@ impl Waiting {
 impl StackState {
     pub(crate) fn bind_udp(&mut self, now: Instant, local: SocketAddr) -> io::Result<(UdpId, Arc<Notify>)> {
         self.check_open()?;
-        let id = self.endpoint.udp_bind(now, local).map_err(io_error::udp)?;
+        let id = self.endpoint.udp().bind(now, local).map_err(io_error::udp)?;
         Ok((id, self.udp.adopt(id)))
     }
 
     pub(crate) fn close_udp(&mut self, now: Instant, id: UdpId) {
         self.udp.sockets.remove(&id);
-        self.endpoint.udp_close(now, id);
+        self.endpoint.udp().close(now, id);
     }
 
     /// Takes flows from now on.
     pub(crate) fn take_flows(&mut self, now: Instant) -> io::Result<Arc<Notify>> {
         self.check_open()?;
-        self.endpoint.udp_take_flows(now, true).map_err(io_error::udp)?;
+        self.endpoint.udp().take_flows(now, true).map_err(io_error::udp)?;
         Ok(self.udp.flows.insert(Flows::default()).arrivals.clone())
     }
 
     pub(crate) fn stop_flows(&mut self, now: Instant) {
         self.udp.flows = None;
         // Only taking them can fail.
-        let _ = self.endpoint.udp_take_flows(now, false);
+        let _ = self.endpoint.udp().take_flows(now, false);
     }
 
     /// The next flow that nobody has accepted, or the waker is kept.
     pub(crate) fn accept_flow(&mut self, waker: Option<&Waker>) -> io::Result<Option<(UdpId, Arc<Notify>)>> {
-        if let Some(id) = self.endpoint.udp_next_flow() {
+        if let Some(id) = self.endpoint.udp().next_flow() {
             return Ok(Some((id, self.udp.adopt(id))));
         }
         self.check_open()?;
@@ -115,7 +115,7 @@ impl StackState {
 
     /// Passes on what has happened to sockets and flows.
     pub(super) fn deliver_udp(&mut self, wakes: &mut Wakes) {
-        while let Some(event) = self.endpoint.poll_udp_event() {
+        while let Some(event) = self.endpoint.udp().poll_event() {
             match event {
                 UdpEvent::Socket(id) => {
                     if let Some(waiting) = self.udp.sockets.get_mut(&id) {

@@ -28,19 +28,19 @@ impl StackState {
     /// Takes packets from now on.
     pub(crate) fn take_packets(&mut self, now: Instant) -> io::Result<Arc<Notify>> {
         self.check_open()?;
-        self.endpoint.take_packets(now, true).map_err(io_error::packet)?;
+        self.endpoint.packets().take(now, true).map_err(io_error::packet)?;
         Ok(self.packets.arrivals.clone())
     }
 
     pub(crate) fn stop_packets(&mut self, now: Instant) {
         self.packets = PacketWaits::default();
         // Only taking them can fail.
-        let _ = self.endpoint.take_packets(now, false);
+        let _ = self.endpoint.packets().take(now, false);
     }
 
     /// The next packet, or the waker is kept.
     pub(crate) fn next_packet(&mut self, waker: Option<&Waker>) -> io::Result<Option<Box<[u8]>>> {
-        if let Some(packet) = self.endpoint.next_packet() {
+        if let Some(packet) = self.endpoint.packets().recv() {
             return Ok(Some(packet));
         }
         self.check_open()?;
@@ -52,7 +52,7 @@ impl StackState {
 
     /// Passes on that packets have come.
     pub(super) fn deliver_packets(&mut self, wakes: &mut Wakes) {
-        if self.endpoint.poll_packet_event() {
+        if self.endpoint.packets().poll_event() {
             self.packets.wake_all(wakes);
         }
     }

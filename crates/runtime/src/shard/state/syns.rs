@@ -49,7 +49,7 @@ impl StackState {
         waker: Option<&Waker>,
     ) -> io::Result<Option<(SynId, IncomingSyn, Arc<Notify>)>> {
         self.check_open()?;
-        if let Some((id, syn)) = self.endpoint.next_syn(listener) {
+        if let Some((id, syn)) = self.endpoint.syns().next(listener) {
             return Ok(Some((id, syn, self.syns.0.entry(id).or_default().news.clone())));
         }
         if let (Some(queue), Some(waker)) = (self.listeners.get(&listener), waker) {
@@ -78,7 +78,7 @@ impl StackState {
     pub(crate) fn refuse_syn(&mut self, now: Instant, id: SynId, how: Refusal) {
         let Some(waiting) = self.syns.0.remove(&id) else { return };
         match waiting.outcome {
-            None => self.endpoint.refuse_syn(now, id, how),
+            None => self.endpoint.syns().refuse(now, id, how),
             Some(Ok(conn)) => self.discard(now, conn),
             Some(Err(_)) => {}
         }
@@ -87,13 +87,13 @@ impl StackState {
     /// The program lets a SYN be answered as those of a listener that holds none.
     pub(crate) fn release_syn(&mut self, now: Instant, id: SynId) {
         if self.syns.0.remove(&id).is_some() {
-            self.endpoint.release_syn(now, id);
+            self.endpoint.syns().release(now, id);
         }
     }
 
     /// Passes on what has happened to held SYNs.
     pub(super) fn deliver_syns(&mut self, now: Instant, wakes: &mut Wakes) {
-        while let Some(event) = self.endpoint.poll_syn_event() {
+        while let Some(event) = self.endpoint.syns().poll_event() {
             match event {
                 SynEvent::Arrived(listener) => {
                     if let Some(queue) = self.listeners.get(&listener) {

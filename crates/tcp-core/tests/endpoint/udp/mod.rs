@@ -44,12 +44,12 @@ impl Host {
             config.any_address = true;
             change(config);
         });
-        host.endpoint.udp_take_flows(host.now, true).unwrap();
+        host.endpoint.udp().take_flows(host.now, true).unwrap();
         host
     }
 
     fn bind(&mut self, local: &str) -> UdpId {
-        self.endpoint.udp_bind(self.now, at(local)).unwrap()
+        self.endpoint.udp().bind(self.now, at(local)).unwrap()
     }
 
     fn inject(&mut self, packet: &[u8]) -> Ingested {
@@ -62,7 +62,7 @@ impl Host {
     }
 
     fn send(&mut self, id: UdpId, to: Option<&str>, data: &[u8]) -> Result<(), UdpError> {
-        self.endpoint.udp_send(self.now, id, to.map(at), data)
+        self.endpoint.udp().send(self.now, id, to.map(at), data)
     }
 
     /// What leaves.
@@ -79,13 +79,13 @@ impl Host {
 
     /// The data of what waits in a socket, and who sent it.
     fn received(&mut self, id: UdpId) -> Vec<(SocketAddr, Vec<u8>)> {
-        std::iter::from_fn(|| self.endpoint.udp_recv(id).unwrap())
+        std::iter::from_fn(|| self.endpoint.udp().recv(id).unwrap())
             .map(|UdpReceived { from, data, .. }| (from, data.to_vec()))
             .collect()
     }
 
     fn events(&mut self) -> Vec<UdpEvent> {
-        std::iter::from_fn(|| self.endpoint.poll_udp_event()).collect()
+        std::iter::from_fn(|| self.endpoint.udp().poll_event()).collect()
     }
 
     /// Time passes.

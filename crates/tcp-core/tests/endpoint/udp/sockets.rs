@@ -19,7 +19,7 @@ fn datagrams_pass_both_ways_whatever_their_length() {
                 [(at(&us), at(&peer), data)]
             );
         }
-        let stats = host.endpoint.udp_stats(id).unwrap();
+        let stats = host.endpoint.udp().stats(id).unwrap();
         assert_eq!(
             (stats.in_datagrams, stats.in_bytes, stats.out_datagrams, stats.out_bytes),
             (5, 1_532, 5, 1_532)
@@ -64,11 +64,11 @@ fn a_missing_checksum_is_ipv4s_alone_and_a_wrong_one_nobodys() {
 fn the_more_specific_socket_receives() {
     let mut host = Host::new(|config| config.addresses.push("10.0.0.9".parse().unwrap()));
     let one = host.bind("10.0.0.1:7");
-    assert_eq!(host.endpoint.udp_bind(host.now, at("10.0.0.1:7")), Err(UdpError::InUse));
-    assert_eq!(host.endpoint.udp_bind(host.now, at("0.0.0.0:7")), Err(UdpError::InUse));
-    assert_eq!(host.endpoint.udp_bind(host.now, at("10.0.0.77:8")), Err(UdpError::NotLocal));
+    assert_eq!(host.endpoint.udp().bind(host.now, at("10.0.0.1:7")), Err(UdpError::InUse));
+    assert_eq!(host.endpoint.udp().bind(host.now, at("0.0.0.0:7")), Err(UdpError::InUse));
+    assert_eq!(host.endpoint.udp().bind(host.now, at("10.0.0.77:8")), Err(UdpError::NotLocal));
     let any = host.bind("0.0.0.0:8");
-    assert_eq!(host.endpoint.udp_bind(host.now, at("10.0.0.1:8")), Err(UdpError::InUse));
+    assert_eq!(host.endpoint.udp().bind(host.now, at("10.0.0.1:8")), Err(UdpError::InUse));
     let other = host.bind("[::]:8");
     for (from, to, id) in [
         ("10.0.0.2:1", "10.0.0.1:7", one),
@@ -80,10 +80,10 @@ fn the_more_specific_socket_receives() {
     assert_eq!(host.arrives("10.0.0.2:1", "10.0.0.9:7", b"x"), Ingested::Handled, "refused");
     // Port 0 picks one, and a closed socket gives its port back.
     let picked = host.bind("0.0.0.0:0");
-    let (local, _) = host.endpoint.udp_addresses(picked).unwrap();
+    let (local, _) = host.endpoint.udp().addresses(picked).unwrap();
     assert!((32_768..=60_999).contains(&local.port()), "{local}");
-    host.endpoint.udp_close(host.now, one);
-    assert_eq!(host.endpoint.udp_recv(one), Err(UdpError::Closed));
+    host.endpoint.udp().close(host.now, one);
+    assert_eq!(host.endpoint.udp().recv(one), Err(UdpError::Closed));
     host.bind("10.0.0.1:7");
 }
 
@@ -94,9 +94,9 @@ fn a_connected_socket_hears_its_peer_alone() {
         let id = host.bind(["0.0.0.0:7", "[::]:7"][version]);
         let peer = of(PEER[version], 53);
         assert_eq!(host.send(id, None, b"x"), Err(UdpError::NotConnected));
-        host.endpoint.udp_connect(host.now, id, at(&peer)).unwrap();
+        host.endpoint.udp().connect(host.now, id, at(&peer)).unwrap();
         let us = of(US[version], 7);
-        assert_eq!(host.endpoint.udp_addresses(id), Some((at(&us), Some(at(&peer)))));
+        assert_eq!(host.endpoint.udp().addresses(id), Some((at(&us), Some(at(&peer)))));
         assert_eq!(host.arrives(&peer, &us, b"x"), Ingested::Datagram(id));
         assert_eq!(host.arrives(&of(PEER[version], 54), &us, b"x"), Ingested::Handled, "refused");
         assert_eq!(host.arrives(&of(STRANGER[version], 53), &us, b"x"), Ingested::Handled, "refused");
@@ -115,18 +115,18 @@ fn a_closed_port_is_told_to_the_connected_socket_once() {
         let sent = host.leaves();
         let error = unreachable(&sent[0], PORT);
         assert_eq!(host.inject(&error), dropped(DropReason::IcmpUnrelated), "it is not connected");
-        host.endpoint.udp_connect(host.now, id, at(&peer)).unwrap();
+        host.endpoint.udp().connect(host.now, id, at(&peer)).unwrap();
         // A stranger's guess about another peer.
         let other = packet(&of(US[version], 7), &of(PEER[version], 54), b"x");
         assert_eq!(host.inject(&unreachable(&other, PORT)), dropped(DropReason::IcmpUnrelated));
-        assert_eq!(host.endpoint.udp_recv(id), Ok(None));
+        assert_eq!(host.endpoint.udp().recv(id), Ok(None));
         // Routes come back: RFC 1122, section 4.1.3.3.
         assert_eq!(host.inject(&unreachable(&sent[0], [1, 3])), Ingested::Handled);
-        assert_eq!(host.endpoint.udp_recv(id), Ok(None));
+        assert_eq!(host.endpoint.udp().recv(id), Ok(None));
         assert_eq!(host.inject(&error), Ingested::Handled);
         assert_eq!(host.events(), [UdpEvent::Socket(id)]);
-        assert_eq!(host.endpoint.udp_recv(id), Err(UdpError::Refused));
-        assert_eq!(host.endpoint.udp_recv(id), Ok(None));
+        assert_eq!(host.endpoint.udp().recv(id), Err(UdpError::Refused));
+        assert_eq!(host.endpoint.udp().recv(id), Ok(None));
         host.inject(&error);
         assert_eq!(host.send(id, None, b"x"), Err(UdpError::Refused));
         host.send(id, None, b"x").unwrap();
@@ -142,7 +142,7 @@ fn a_datagram_is_not_longer_than_the_path() {
         host.send(id, Some(to), &vec![0; longest]).unwrap();
         assert_eq!(host.leaves()[0].len(), 1_300);
     }
-    host.endpoint.udp_connect(host.now, four, at("10.0.0.2:9")).unwrap();
+    host.endpoint.udp().connect(host.now, four, at("10.0.0.2:9")).unwrap();
     host.send(four, None, &[0; 1_000]).unwrap();
     let sent = host.leaves().remove(0);
     let too_big = |mtu: u16| {
@@ -154,9 +154,9 @@ fn a_datagram_is_not_longer_than_the_path() {
     };
     // It quotes nothing larger than what it says that the path carries.
     host.inject(&too_big(1_100));
-    assert_eq!(host.endpoint.udp_recv(four), Ok(None));
+    assert_eq!(host.endpoint.udp().recv(four), Ok(None));
     host.inject(&too_big(600));
-    assert_eq!(host.endpoint.udp_recv(four), Err(UdpError::TooLong));
+    assert_eq!(host.endpoint.udp().recv(four), Err(UdpError::TooLong));
     assert_eq!(host.send(four, None, &[0; 573]), Err(UdpError::TooLong));
     host.send(four, None, &[0; 572]).unwrap();
 }
@@ -178,7 +178,7 @@ fn a_flood_fills_one_queue_and_no_more() {
     assert!((20_000 / (1_000 + OVERHEAD as u64)..=20).contains(&taken), "{taken}");
     let counters = host.endpoint.counters();
     assert_eq!((counters.udp_rcvbuf_errors, counters.udp_in_errors), (10_001 - taken, 10_001 - taken));
-    assert_eq!(host.endpoint.udp_stats(flooded).unwrap().dropped, 10_001 - taken);
+    assert_eq!(host.endpoint.udp().stats(flooded).unwrap().dropped, 10_001 - taken);
     host.leaves();
     // What one table has grown to.
     assert!(host.endpoint.memory() <= before + 1_000, "{} {before}", host.endpoint.memory());
@@ -223,11 +223,11 @@ fn what_a_full_device_leaves_behind_is_bounded_and_room_is_told() {
     }
     assert!(queued >= 10_000 / (1_000 + OVERHEAD), "{queued}");
     assert_eq!(host.send(id, Some("10.0.0.2:9"), &[1; 1_000]), Err(UdpError::NoRoom));
-    assert!(!host.endpoint.udp_is_writable(id, 1_000));
+    assert!(!host.endpoint.udp().is_writable(id, 1_000));
     assert_eq!(host.events(), []);
     assert_eq!(host.leaves().len(), queued, "none is lost");
     assert_eq!(host.events(), [UdpEvent::Socket(id)]);
-    assert!(host.endpoint.udp_is_writable(id, 1_000));
+    assert!(host.endpoint.udp().is_writable(id, 1_000));
     assert_eq!(host.endpoint.counters().udp_sndbuf_errors, 2);
 }
 
@@ -253,9 +253,9 @@ fn the_port_of_one_socket_says_nothing_about_the_next() {
         let mut ports = vec![];
         for peer in [STRANGER, PEER].into_iter().cycle().take(200) {
             let id = host.bind(any);
-            host.endpoint.udp_connect(host.now, id, at(&of(peer[version], 53))).unwrap();
-            ports.push(host.endpoint.udp_addresses(id).unwrap().0.port());
-            host.endpoint.udp_close(host.now, id);
+            host.endpoint.udp().connect(host.now, id, at(&of(peer[version], 53))).unwrap();
+            ports.push(host.endpoint.udp().addresses(id).unwrap().0.port());
+            host.endpoint.udp().close(host.now, id);
         }
         // Who guesses one of the 16 ports around the last is right once in some 850 times.
         let near = ports.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) <= 16).count();
@@ -268,7 +268,7 @@ fn a_socket_without_a_peer_is_told_of_errors_if_it_wants_and_of_few_at_a_time() 
     for version in [0, 1] {
         let mut host = Host::new(|_| {});
         let id = host.bind(&of(US[version], 7));
-        host.endpoint.udp_report_errors(id, true).unwrap();
+        host.endpoint.udp().report_errors(id, true).unwrap();
         let (peer, other) = (of(PEER[version], 53), of(STRANGER[version], 53));
         for to in [&peer, &other] {
             host.send(id, Some(to), b"x").unwrap();
@@ -277,18 +277,18 @@ fn a_socket_without_a_peer_is_told_of_errors_if_it_wants_and_of_few_at_a_time() 
             }
         }
         assert_eq!(host.events(), [UdpEvent::Socket(id)]);
-        assert!(host.endpoint.udp_is_readable(id));
+        assert!(host.endpoint.udp().is_readable(id));
         // Neither an operation nor another peer is disturbed.
         host.send(id, Some(&peer), b"x").unwrap();
         let sent = host.leaves();
-        let told: Vec<_> = std::iter::from_fn(|| host.endpoint.udp_next_report(id)).collect();
+        let told: Vec<_> = std::iter::from_fn(|| host.endpoint.udp().next_report(id)).collect();
         assert_eq!(told, [(at(&peer), UdpError::Refused), (at(&other), UdpError::Refused)]);
         for _ in 0..1_000 {
             host.inject(&unreachable(&sent[0], PORT));
         }
-        let told = std::iter::from_fn(|| host.endpoint.udp_next_report(id)).count();
+        let told = std::iter::from_fn(|| host.endpoint.udp().next_report(id)).count();
         assert!((1..100).contains(&told), "{told}");
-        host.endpoint.udp_report_errors(id, false).unwrap();
+        host.endpoint.udp().report_errors(id, false).unwrap();
         assert_eq!(host.inject(&unreachable(&sent[0], PORT)), dropped(DropReason::IcmpUnrelated));
     }
 }
