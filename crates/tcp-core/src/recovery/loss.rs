@@ -11,7 +11,7 @@
 use super::rack::Clocks;
 use super::{DUP_THRESH, LossRecovery};
 use crate::policy::cc::Phase;
-use crate::scoreboard::{AckCx, Scoreboard};
+use crate::scoreboard::{AckCx, OnLost, Scoreboard};
 use crate::seq::SeqNum;
 
 /// How losses are detected on this connection.
@@ -44,14 +44,17 @@ impl LossRecovery {
         rules: &LossRules,
         una: SeqNum,
         ack: &AckCx,
+        on_lost: OnLost<'_>,
     ) -> Finding {
         let mut finding = Finding::default();
         match &rules.clocks {
             Some(clocks) if rules.sack => {
-                let overdue = self.rack.detect(board, self.in_episode(), clocks);
+                let overdue = self.rack.detect(board, self.in_episode(), clocks, on_lost);
                 (finding.newly_lost, finding.lost_again) = (overdue.bytes, overdue.lost_again);
             }
-            None if rules.sack => finding.newly_lost = board.mark_lost_by_sack(DUP_THRESH, rules.smss),
+            None if rules.sack => {
+                finding.newly_lost = board.mark_lost_by_sack(DUP_THRESH, rules.smss, on_lost);
+            }
             _ => {}
         }
         if ack.acked() > 0 {
@@ -74,7 +77,7 @@ impl LossRecovery {
                 if counted {
                     // RFC 6675, section 5, step 4.3: the first segment is retransmitted whatever
                     // IsLost says.
-                    finding.newly_lost += board.mark_head_lost(rules.smss);
+                    finding.newly_lost += board.mark_head_lost(rules.smss, on_lost);
                 }
                 finding.begin = finding.newly_lost > 0 || counted;
                 if !finding.begin {
@@ -86,7 +89,7 @@ impl LossRecovery {
                 if ack.acked() > 0 {
                     // RFC 6582, section 3.2, step 3, partial acknowledgments.
                     board.resolve_unnamed(ack.acked(), rules.smss);
-                    finding.newly_lost += board.mark_head_lost(rules.smss);
+                    finding.newly_lost += board.mark_head_lost(rules.smss, on_lost);
                     self.forced = true;
                 } else if ack.facts.duplicate {
                     board.add_unnamed(rules.smss);

@@ -19,7 +19,7 @@
 //! Fails if a path's delay jumps by more than the window: then undo repairs the damage, and DSACK
 //! widens the window for the future.
 
-use crate::scoreboard::{AckCx, OverdueData, Scoreboard, sent_after};
+use crate::scoreboard::{AckCx, OnLost, OverdueData, Scoreboard, sent_after};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use core::num::NonZeroU8;
@@ -189,11 +189,12 @@ impl Rack {
         board: &mut Scoreboard,
         in_episode: bool,
         clocks: &Clocks,
+        on_lost: OnLost<'_>,
     ) -> OverdueData {
         self.reorder_at = Instant::FAR_FUTURE;
         let Some(latest) = self.latest else { return OverdueData::default() };
         let window = self.reordering_window(in_episode, board.sacked_segments(), clocks);
-        let found = board.mark_overdue(latest, clocks.now, self.rtt.saturating_add(window));
+        let found = board.mark_overdue(latest, clocks.now, self.rtt.saturating_add(window), on_lost);
         if let Some(next) = found.next {
             self.reorder_at = next;
         }

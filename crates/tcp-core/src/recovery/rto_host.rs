@@ -14,7 +14,7 @@
 
 use crate::policy::RtoResponse;
 use crate::policy::rto::{RtoCc, RtoGate, RtoPhase, RtoSend, RtoStep, RtoTags};
-use crate::scoreboard::{LostRange, Scoreboard};
+use crate::scoreboard::{LostRange, OnLost, Scoreboard};
 use crate::units::Window;
 
 /// The host's state.
@@ -168,7 +168,7 @@ impl RtoHost {
 }
 
 /// Changes the tags. True if what the step considers lost ends at SND.NXT.
-pub(crate) fn retag(board: &mut Scoreboard, tags: RtoTags) -> bool {
+pub(crate) fn retag(board: &mut Scoreboard, tags: RtoTags, on_lost: OnLost<'_>) -> bool {
     let (keep_sacked, lost) = match tags {
         RtoTags::Keep => return false,
         RtoTags::ClearSack => (false, LostRange::None),
@@ -177,6 +177,6 @@ pub(crate) fn retag(board: &mut Scoreboard, tags: RtoTags) -> bool {
         RtoTags::LostBefore(limit) => (true, LostRange::Before(limit)),
         RtoTags::Unmark => (true, LostRange::None),
     };
-    board.retag(keep_sacked, lost);
+    board.retag(keep_sacked, lost, on_lost);
     lost != LostRange::None
 }

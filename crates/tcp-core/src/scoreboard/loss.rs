@@ -27,10 +27,13 @@ pub(crate) enum LostRange {
     None,
 }
 
+/// Hears of each record when it is marked lost: its last transmission is given up.
+pub(crate) type OnLost<'a> = &'a mut dyn FnMut(&Record);
+
 impl Scoreboard {
     /// RFC 6675, Update and IsLost: marks what the SACK blocks prove lost, and returns the bytes
     /// newly marked.
-    pub(crate) fn mark_lost_by_sack(&mut self, dup_thresh: u32, smss: u32) -> u32 {
+    pub(crate) fn mark_lost_by_sack(&mut self, dup_thresh: u32, smss: u32, on_lost: OnLost<'_>) -> u32 {
         let Some(edge) = self.sacked.loss_edge(dup_thresh, smss) else { return 0 };
         if edge.le(self.lost_edge) {
             return 0;
@@ -40,7 +43,7 @@ impl Scoreboard {
         while let Some(record) = self.records.get_mut(i)
             && record.end.le(edge)
         {
-            newly += Self::mark_lost(&mut self.tally, record);
+            newly += Self::mark_lost(&mut self.tally, record, on_lost);
             i += 1;
         }
         if newly > 0 {
@@ -52,12 +55,12 @@ impl Scoreboard {
 
     /// Marks the segment at the head lost, whatever its size up to `smss`. Returns the bytes newly
     /// marked.
-    pub(crate) fn mark_head_lost(&mut self, smss: u32) -> u32 {
+    pub(crate) fn mark_head_lost(&mut self, smss: u32, on_lost: OnLost<'_>) -> u32 {
         self.split_after(0, smss);
         let Some(record) = self.records.front_mut() else { return 0 };
         // A head that was sent again is lost again only if the caller has proof.
         self.next_lost = self.next_lost.min(record.start);
-        Self::mark_lost(&mut self.tally, record)
+        Self::mark_lost(&mut self.tally, record, on_lost)
     }
 
     /// RFC 8985, section 6.2, step 5: marks lost what is in the network, left before `latest`
@@ -67,6 +70,7 @@ impl Scoreboard {
         latest: (Instant, SeqNum),
         now: Instant,
         window: Duration,
+        on_lost: OnLost<'_>,
     ) -> OverdueData {
         let mut found = OverdueData::default();
         while let Some(i) = self.oldest_in_network()
@@ -87,6 +91,7 @@ impl Scoreboard {
             record.set(tag::LOST, true);
             record.set(tag::AGAIN, false);
             self.tally.add(record);
+            on_lost(record);
             found.bytes += record.len();
             self.next_lost = self.next_lost.min(record.start);
         }
@@ -128,9 +133,10 @@ impl Scoreboard {
     /// Every tag but those of Karn's algorithm is set anew: what is SACKed stays so if
     /// `keep_sacked`, what is lost becomes so by `lost`, and no copy is held to be in the network
     /// any more.
-    pub(crate) fn retag(&mut self, keep_sacked: bool, lost: LostRange) {
+    pub(crate) fn retag(&mut self, keep_sacked: bool, lost: LostRange, on_lost: OnLost<'_>) {
         let Some(una) = self.records.front().map(|record| record.start) else { return };
         for record in &mut self.records {
+            let was_in_network = record.in_network();
             self.tally.remove(record);
             if !keep_sacked {
                 record.set(tag::SACKED, false);
@@ -143,6 +149,9 @@ impl Scoreboard {
             record.set(tag::LOST, is_lost && !record.is(tag::SACKED));
             record.set(tag::AGAIN, false);
             self.tally.add(record);
+            if was_in_network && record.is(tag::LOST) {
+                on_lost(record);
+            }
         }
         if !keep_sacked {
             self.sacked.clear();
@@ -160,13 +169,14 @@ impl Scoreboard {
         self.reorder();
     }
 
-    fn mark_lost(tally: &mut Tally, record: &mut Record) -> u32 {
+    fn mark_lost(tally: &mut Tally, record: &mut Record, on_lost: OnLost<'_>) -> u32 {
         if record.is(tag::SACKED) || record.is(tag::LOST) {
             return 0;
         }
         tally.remove(record);
         record.set(tag::LOST, true);
         tally.add(record);
+        on_lost(record);
         record.len()
     }
 }

@@ -44,7 +44,7 @@ mod unnamed;
 
 pub(crate) use ack_cx::AckCx;
 pub(crate) use claim::Claim;
-pub(crate) use loss::{LostRange, OverdueData};
+pub(crate) use loss::{LostRange, OnLost, OverdueData};
 pub(crate) use record::{Record, Stamp, Tally, sent_after};
 
 use crate::seq::SeqNum;

@@ -157,6 +157,10 @@ pub(crate) struct Stamp {
     pub(crate) delivered_at: Instant,
     /// `first_sent_at` then.
     pub(crate) first_sent_at: Instant,
+    /// Bytes in the network just after it.
+    pub(crate) in_flight: u32,
+    /// The low bits of `lost` then.
+    pub(crate) lost: u32,
 }
 
 /// RACK_sent_after: `a` left after `b`, or with it and behind it in the stream.

@@ -64,6 +64,8 @@ pub(super) struct Flight {
     pub(super) small_end: SeqNum,
     /// Segments of new data since the last ACK.
     pub(super) released: u32,
+    /// Everything written had left before the pacer's next slot.
+    pub(super) ran_dry: bool,
     /// What the time of this flight goes into.
     pub(super) chrono: Chrono,
 }
@@ -92,6 +94,7 @@ impl Flight {
             largest_acked: 0,
             small_end: snd.una,
             released: 0,
+            ran_dry: false,
             chrono: Chrono::NEW,
         }
     }

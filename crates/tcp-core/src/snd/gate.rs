@@ -34,6 +34,8 @@ pub(super) struct Gate {
     pub(super) clocked: bool,
     /// The pace is derived from the window: what it holds back, the window holds back.
     pub(super) window_paced: bool,
+    /// The pace is a rate that the algorithm sets.
+    pub(super) rate_paced: bool,
     /// Maximum payload of one packet.
     pub(super) max_payload: u32,
     /// Maximum payload of new data sent at once.
@@ -60,6 +62,7 @@ impl Flight {
             paced: false,
             clocked: false,
             window_paced: false,
+            rate_paced: false,
             max_payload: limits.max_payload / smss * smss,
             max_run: limits.max_run / smss * smss,
         };
@@ -107,8 +110,9 @@ impl Flight {
         }
         if let Some(gap) = Gap::of(decision, srtt) {
             gate.paced = true;
-            gate.window_paced = !gate.capped && !matches!(decision.pacing, Pacing::AtRate(_));
-            let quantum = gap.quantum(smss, limits.departure_tick);
+            gate.rate_paced = matches!(decision.pacing, Pacing::AtRate(_));
+            gate.window_paced = !gate.capped && !gate.rate_paced;
+            let quantum = gap.quantum(smss, limits.departure_tick).max(decision.quantum / smss * smss);
             gate.max_payload = gate.max_payload.min(quantum);
             gate.max_run = gate.max_run.min(quantum);
         }

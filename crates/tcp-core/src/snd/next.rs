@@ -15,7 +15,7 @@ use crate::config::{ConnConfig, Nagle};
 use crate::info::Blocked;
 use crate::packet::{ControlKind, SegmentClass, SendReason};
 use crate::plan::Plan;
-use crate::policy::cc::{Phase, Restart, RestartCause};
+use crate::policy::cc::{Phase, Restart, RestartCause, Validation};
 use crate::policy::rto::RtoSend;
 use crate::time::Instant;
 use alloc::boxed::Box;
@@ -131,7 +131,8 @@ impl Flight {
         if snd.nxt != snd.una || idle <= snd.rtt.rto() || self.pipe() > 0 {
             return;
         }
-        if snd.has_nothing_unsent() || !config.restart_after_idle {
+        let by_pace = self.decision.validation == Validation::ByPace;
+        if snd.has_nothing_unsent() || !config.restart_after_idle || by_pace {
             return;
         }
         let restart = Restart::new(RestartCause::Idle, snd.initial_window(config), idle);
@@ -196,9 +197,17 @@ impl Flight {
         if snd.buffer.limit().le(nxt) {
             let more = snd.more_follows(Some(self), config);
             if gate.room > 0 && self.board.tally().pending == 0 && !more {
-                snd.delivery.on_app_limited(self.board.pipe());
+                // Until the pacer's next slot, an application that has written nothing limits
+                // nothing.
+                self.ran_dry = gate.rate_paced && gate.earliest > now;
+                if !self.ran_dry {
+                    snd.delivery.on_app_limited(self.board.pipe());
+                }
             }
             return Err(Blocked::App);
+        }
+        if core::mem::take(&mut self.ran_dry) && gate.earliest < now {
+            snd.delivery.on_app_limited(self.board.pipe());
         }
         let data = snd.buffer.end().saturating_distance_from(nxt);
         if snd.path_mtu.is_some()

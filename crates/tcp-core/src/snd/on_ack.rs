@@ -18,7 +18,7 @@ use crate::policy::cc::{Phase, RateSample, Reaction};
 use crate::policy::rto::RtoPhase;
 use crate::recovery::loss::{Finding, LossRules};
 use crate::recovery::rack::Clocks;
-use crate::scoreboard::AckCx;
+use crate::scoreboard::{AckCx, Record};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 
@@ -376,7 +376,12 @@ impl Flight {
             ctx.counters.tcp_sack_reorder += u64::from(!known);
         }
         let from = self.recovery.phase;
-        let finding = self.recovery.detect(&mut self.board, &rules, snd.una, ack);
+        let (una, loss) = (snd.una, self.loss_cx(ctx.now));
+        let on_lost = &mut |record: &Record| snd.tell_of_loss(&loss, record);
+        let finding = self.recovery.detect(&mut self.board, &rules, una, ack, on_lost);
+        if finding.newly_lost > 0 {
+            self.decision = snd.ask_for_decision();
+        }
         note_lost(ctx, finding.newly_lost, finding.lost_again, false);
         let to = self.recovery.phase;
         if from != to {
@@ -401,7 +406,10 @@ impl Flight {
         }
         let mut view = self.flow_view(snd, ctx.now);
         view.cwnd_limited = ack.cwnd_limited;
-        let sample = ack.sample(newly_lost, rate);
+        let mut sample = ack.sample(newly_lost, rate);
+        if let Some(rate) = &mut sample.rate {
+            rate.lost = rate.lost.saturating_add(newly_lost);
+        }
         if self.tell(snd, |cc| cc.on_ack(&view, &sample)) == Reaction::Reduced {
             snd.on_ecn_reduction(ctx);
         }
@@ -416,7 +424,12 @@ impl Flight {
         let Some(clocks) = snd.clocks(ctx.now, config) else { return };
         let prior_pipe = self.pipe();
         let in_episode = self.recovery.in_episode();
-        let found = self.recovery.rack.detect(&mut self.board, in_episode, &clocks);
+        let loss = self.loss_cx(ctx.now);
+        let on_lost = &mut |record: &Record| snd.tell_of_loss(&loss, record);
+        let found = self.recovery.rack.detect(&mut self.board, in_episode, &clocks, on_lost);
+        if found.bytes > 0 {
+            self.decision = snd.ask_for_decision();
+        }
         if let Some(prr) = &mut self.recovery.prr {
             prr.on_lost(found.bytes);
         }

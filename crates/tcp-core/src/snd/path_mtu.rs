@@ -76,6 +76,11 @@ impl PathMtu {
         }
     }
 
+    /// The packet that began at `seq` is a probe whose fate is open.
+    pub(super) fn is_probed_by(&self, seq: SeqNum) -> bool {
+        self.search.as_ref().and_then(|search| search.probe).is_some_and(|probe| probe.start == seq)
+    }
+
     /// Segments of `smss` bytes arrive, and it is known that those of `full` do, or do not.
     pub(super) fn confirm(&mut self, smss: u32) {
         let open = self.claim.is_some() || self.fallback.is_some() || self.cut.is_some();

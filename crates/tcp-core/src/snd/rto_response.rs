@@ -236,7 +236,9 @@ impl Flight {
             RtoSend::NewElseHighest if snd.new_probe().is_none() => RtoSend::Again(self.highest_data(snd)),
             send => send,
         };
-        if retag(&mut self.board, tags) {
+        let loss = self.loss_cx(ctx.now);
+        if retag(&mut self.board, tags, &mut |record| snd.tell_of_loss(&loss, record)) {
+            self.decision = snd.ask_for_decision();
             self.recovery.recovery_point = snd.nxt;
         }
         let first = self.rto.take_step(send, gate, &cc);

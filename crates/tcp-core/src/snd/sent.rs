@@ -44,7 +44,10 @@ impl Flight {
         if let Some(prr) = &mut self.recovery.prr {
             prr.on_sent(out.end().distance_from(start));
         }
-        let stamp = self.delivery.on_sent(&snd.delivery, now, idle);
+        let prior_pipe = self.board.pipe();
+        // A retransmission that waited in the scheduler is in it already.
+        let added = if was_reserved && !new { 0 } else { out.end().distance_from(start) };
+        let stamp = self.delivery.on_sent(&snd.delivery, now, idle, prior_pipe + added);
         if new {
             self.commit_new(snd, out, stamp);
             if !was_reserved {
@@ -69,7 +72,9 @@ impl Flight {
         if out.len > 0 {
             if self.rto_phase(snd) != RtoPhase::Probe {
                 let view = self.flow_view(snd, now);
-                self.tell(snd, |cc| cc.on_sent(&view, &SentSegment::new(out.seq, out.len, !new)));
+                let mut sent = SentSegment::new(out.seq, out.len, !new);
+                sent.prior_pipe = prior_pipe;
+                self.tell(snd, |cc| cc.on_sent(&view, &sent));
             }
             if new {
                 let full = self.is_window_full(snd, config);

@@ -173,10 +173,15 @@ impl Stream {
     }
 
     /// What a new congestion control begins with.
-    pub(super) const fn cc_init(&self, ctx: &Ctx<'_>, config: &ConnConfig, window: Window) -> CcInit {
+    pub(super) fn cc_init(&self, ctx: &Ctx<'_>, config: &ConnConfig, window: Window) -> CcInit {
         let mut init = CcInit::new(ctx.now, self.smss(), window);
         init.granularity = ctx.granularity;
         init.decrease_from = config.decrease_from;
+        init.srtt = self.rtt.srtt();
+        init.min_rtt = self.rtt.min_rtt();
+        init.delivered = self.delivery.delivered;
+        // The initial sequence number is random (RFC 6528), and here to spread connections.
+        init.seed = (u64::from(self.nxt.0) << 32) ^ ctx.now.as_nanos();
         init
     }
 

@@ -3,6 +3,7 @@
 mod allowance;
 mod bench;
 mod chrono;
+mod delivery;
 mod device_mtu;
 mod ecn;
 mod flow;

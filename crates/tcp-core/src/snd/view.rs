@@ -30,6 +30,7 @@ impl Stream {
         view.rto = self.rtt.rto();
         view.app_limited = self.delivery.is_app_limited();
         view.cwnd_limited = false;
+        view.has_sack = self.sack;
         view
     }
 }

@@ -23,6 +23,11 @@ pub struct SendDecision {
     pub recovery: Recovery,
     /// The ECN feedback to deliver.
     pub ecn: EcnUse,
+    /// What keeps an unused window from being sent at once.
+    pub validation: Validation,
+    /// Bytes that one paced departure may carry, in whole segments and at least one; the driver's
+    /// resolution may allow more. 0: only that decides.
+    pub quantum: u32,
 }
 
 impl SendDecision {
@@ -38,6 +43,8 @@ impl SendDecision {
             burst: 0,
             recovery: Recovery::Core,
             ecn: EcnUse::PerWindow,
+            validation: Validation::ByUse,
+            quantum: 0,
         }
     }
 
@@ -105,6 +112,19 @@ pub enum Recovery {
     Core,
     /// Only the algorithm's own window.
     Own,
+}
+
+/// What keeps a window that the flow does not use from being sent into the network at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// Use: an ACK raises the window only if the flow uses it ([`FlowView::may_raise`]), and the
+    /// core restarts it after idleness, if the connection asks for that (RFC 5681, section 4.1).
+    ///
+    /// [`FlowView::may_raise`]: super::FlowView::may_raise
+    ByUse,
+    /// The pace: the window only bounds the flight, follows the algorithm's model of the path, and
+    /// outlasts idleness. For algorithms that pace at a rate of their own.
+    ByPace,
 }
 
 /// How ECN feedback is delivered.

@@ -23,13 +23,41 @@ pub struct SentSegment {
     pub len: u32,
     /// It carries data that was sent before.
     pub retransmission: bool,
+    /// `pipe` before it left; 0: the flow restarts from idle.
+    pub prior_pipe: u32,
 }
 
 impl SentSegment {
-    /// A departure of `len` bytes at `seq`.
+    /// A departure of `len` bytes at `seq`, while nothing else is in the network.
     #[must_use]
     pub const fn new(seq: SeqNum, len: u32, retransmission: bool) -> Self {
-        Self { seq, len, retransmission }
+        Self { seq, len, retransmission, prior_pipe: 0 }
+    }
+}
+
+/// A transmission that was declared lost, for
+/// [`CongestionControl::on_lost`](super::CongestionControl::on_lost).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LostRecord {
+    /// First sequence number.
+    pub seq: SeqNum,
+    /// Bytes; more than `smss` for a super-packet.
+    pub len: u32,
+    /// `pipe` just after this transmission, itself included.
+    pub tx_in_flight: u32,
+    /// Bytes declared lost since this transmission, itself included.
+    pub lost_since_sent: u32,
+    /// It was sent while the application limited the flow.
+    pub app_limited: bool,
+}
+
+impl LostRecord {
+    /// `[seq, seq + len)`, which left when `tx_in_flight` bytes were in the network, as the first
+    /// loss since.
+    #[must_use]
+    pub const fn new(seq: SeqNum, len: u32, tx_in_flight: u32) -> Self {
+        Self { seq, len, tx_in_flight, lost_since_sent: len, app_limited: false }
     }
 }
 
@@ -83,6 +111,10 @@ pub struct RateSample {
     pub interval: Duration,
     /// Bytes delivered when the sampled segment was sent (`rs.prior_delivered`).
     pub prior_delivered: u64,
+    /// `pipe` just after the sampled segment left, itself included.
+    pub tx_in_flight: u32,
+    /// Bytes declared lost since the sampled segment left.
+    pub lost: u32,
     /// The sampled segment was sent while the application limited the flow.
     pub app_limited: bool,
     /// The sampled segment was a retransmission.
@@ -93,7 +125,15 @@ impl RateSample {
     /// A sample of `delivered` bytes over `interval`.
     #[must_use]
     pub const fn new(delivered: u64, interval: Duration, prior_delivered: u64) -> Self {
-        Self { delivered, interval, prior_delivered, app_limited: false, retransmission: false }
+        Self {
+            delivered,
+            interval,
+            prior_delivered,
+            tx_in_flight: 0,
+            lost: 0,
+            app_limited: false,
+            retransmission: false,
+        }
     }
 
     /// The sampled rate.

@@ -56,6 +56,8 @@ pub struct FlowView {
     pub rto: Duration,
     /// Phase of loss handling.
     pub phase: Phase,
+    /// SACK is in use: losses are known one by one.
+    pub has_sack: bool,
     /// The application had nothing to send although the window had room.
     pub app_limited: bool,
     /// The window was the limit: the acknowledged or outstanding data was sent when the window had
@@ -89,6 +91,7 @@ impl FlowView {
             min_rtt: None,
             rto: Duration::from_secs(1),
             phase: Phase::Open,
+            has_sack: true,
             app_limited: false,
             cwnd_limited: true,
             flight_used: 0,

@@ -5,7 +5,8 @@
 //! are fixed-point numbers and may be far below one segment ([`Window`]).
 //!
 //! ```text
-//!  incoming ACK ──► RTT ──► loss detection ──► checkpoint + on_congestion (once per episode)
+//!  incoming ACK ──► RTT ──► loss detection ──► on_lost (each record)
+//!                                         ├──► checkpoint + on_congestion (once per episode)
 //!                                         └──► on_ack ──► decision ──► pacer asked again ──► send
 //! ```
 
@@ -13,9 +14,10 @@ mod decision;
 mod events;
 mod flow;
 
-pub use decision::{Clock, EcnUse, Pacing, Recovery, Revise, SendDecision};
+pub use decision::{Clock, EcnUse, Pacing, Recovery, Revise, SendDecision, Validation};
 pub use events::{
-    AckSample, CongestionEvent, RateSample, Reaction, Restart, RestartCause, SentSegment, SsthreshRule, Undo,
+    AckSample, CongestionEvent, LostRecord, RateSample, Reaction, Restart, RestartCause, SentSegment,
+    SsthreshRule, Undo,
 };
 pub(crate) use flow::longest_paced_rtt;
 pub use flow::{FlowView, Phase};
@@ -29,8 +31,10 @@ use core::fmt::Debug;
 /// The congestion control algorithm of one connection.
 ///
 /// Call order: `on_smss_change` never before the first `decision`; for each incoming ACK first
-/// `checkpoint` and `on_congestion` (if the ACK reveals congestion), then `on_ack`; `on_sent` after
-/// each departure of a segment with data. `decision` is pure and read after every event.
+/// `on_lost` for each record that it shows to be lost, `checkpoint` and `on_congestion` (if it
+/// begins an episode), then `on_ack`, and `on_recovery_exit` if it ends one; `on_sent` after each
+/// departure of a segment with data. A timer that finds losses calls `on_lost`, `checkpoint` and
+/// `on_congestion`. `decision` is pure and read after every event.
 pub trait CongestionControl: Debug + Send {
     /// The name under which the algorithm is chosen (`cubic`).
     fn name(&self) -> &'static str;
@@ -48,6 +52,13 @@ pub trait CongestionControl: Debug + Send {
     ///
     /// Only raise the window if [`FlowView::may_raise`] allows it.
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction;
+
+    /// A transmission was declared lost: by an ACK, by the timer of the reordering window, or
+    /// because an expiry of the retransmission timer marks everything outstanding. Called once for
+    /// each, the oldest departure first; not for a probe of the path's MTU.
+    fn on_lost(&mut self, view: &FlowView, lost: &LostRecord) {
+        let _ = (view, lost);
+    }
 
     /// The network signalled congestion. Called for loss and ECN at most once per window of data;
     /// for timeouts once per expiry.
@@ -117,6 +128,15 @@ pub struct CcInit {
     pub granularity: Duration,
     /// What a decrease starts from if the window is not the limit.
     pub decrease_from: DecreaseFrom,
+    /// Smoothed RTT of RFC 6298; `None` before a sample.
+    pub srtt: Option<Duration>,
+    /// Smallest RTT sample of the last five minutes; `None` before a sample.
+    pub min_rtt: Option<Duration>,
+    /// Bytes acknowledged or SACKed since the connection began.
+    pub delivered: u64,
+    /// For random choices: differs from one connection to the next, and is the same if a run is
+    /// repeated.
+    pub seed: u64,
 }
 
 /// What a congestion control reduces after a loss, a mark or a timeout if the application or the
@@ -144,6 +164,10 @@ impl CcInit {
             ssthresh: Window::MAX,
             granularity: Duration::from_nanos(1),
             decrease_from: DecreaseFrom::Window,
+            srtt: None,
+            min_rtt: None,
+            delivered: 0,
+            seed: 0,
         }
     }
 }

@@ -4,8 +4,9 @@ use super::rng::Rng;
 use super::{check_configure, check_metrics};
 use crate::policy::NewCongestionControl;
 use crate::policy::cc::{
-    AckSample, CcInit, Clock, CongestionControl, CongestionEvent, DecreaseFrom, EcnUse, FlowView, Phase,
-    RateSample, Reaction, Restart, RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
+    AckSample, CcInit, Clock, CongestionControl, CongestionEvent, DecreaseFrom, EcnUse, FlowView, LostRecord,
+    Pacing, Phase, RateSample, Reaction, Restart, RestartCause, SendDecision, SentSegment, SsthreshRule,
+    Undo, Validation,
 };
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
@@ -25,13 +26,16 @@ const MAX_FLIGHT: u32 = 1 << 30;
 /// In addition to the rules for [every policy](super):
 /// - the window is never zero, and under [`Clock::Departure`] at least one segment may be
 ///   outstanding;
-/// - an ACK does not raise a window that the flow does not use ([`FlowView::may_raise`]);
-/// - a congestion signal does not raise the window, but a timeout may raise one below two segments
-///   to two, if its response proposes that much; after a timeout the window is at most the proposed
-///   one, and `ssthresh` obeys the proposed [`SsthreshRule`]: [`SsthreshRule::To`] sets it, also
-///   above its old value, and a repeated expiry does not lower it again;
+/// - an ACK does not raise a window that the flow does not use ([`FlowView::may_raise`]), unless
+///   the pace validates it ([`Validation::ByPace`]); then there must be one;
+/// - a congestion signal or a lost record does not raise the window, but a timeout may raise one
+///   below two segments to two, if its response proposes that much; after a timeout the window is
+///   at most the proposed one, and `ssthresh` obeys the proposed [`SsthreshRule`]:
+///   [`SsthreshRule::To`] sets it, also above its old value, and a repeated expiry does not lower
+///   it again. An algorithm that keeps `ssthresh` at [`Window::MAX`] has none;
 /// - after [`Undo::All`] window and `ssthresh` are at least what they were at the checkpoint, and
-///   no undo lowers the window;
+///   no undo lowers the window; a window that follows a model of the path
+///   ([`Validation::ByPace`]) may be less;
 /// - after a restart the window is at most [`Restart::window`];
 /// - [`Reaction::Reduced`] is only returned under [`EcnUse::PerAck`];
 /// - `on_timeout` moves `next_timeout` forward: no endless wake-ups at one instant.
@@ -216,7 +220,8 @@ impl Flow {
         }
         let len = self.rng.between32(1, most.min(self.smss.saturating_mul(44)));
         self.cwnd_limited = len == most || !self.rng.one_in(4);
-        let sent = SentSegment::new(self.nxt, len, false);
+        let mut sent = SentSegment::new(self.nxt, len, false);
+        sent.prior_pipe = self.pipe();
         self.nxt += len;
         self.window_use.on_sent(self.una, self.nxt, false);
         self.tell("on_sent", |cc, view| cc.on_sent(view, &sent));
@@ -237,6 +242,8 @@ impl Flow {
             ack.rtt_oldest = Some(rtt);
             let mut rate = RateSample::new(u64::from(acked), rtt, self.delivered);
             rate.app_limited = !self.cwnd_limited;
+            rate.tx_in_flight = self.rng.between32(acked, MAX_FLIGHT);
+            rate.lost = self.rng.between32(0, rate.tx_in_flight);
             ack.rate = Some(rate);
         }
         ack
@@ -301,7 +308,9 @@ impl Flow {
             self.who.text()
         );
         assert!(
-            view.may_raise(before.window, before.ssthresh) || self.decision().window <= before.window,
+            before.validation == Validation::ByPace
+                || view.may_raise(before.window, before.ssthresh)
+                || self.decision().window <= before.window,
             "{}: an ACK raised the window from {:?} to {:?}, of which the flow used {} bytes",
             self.who.text(),
             before.window,
@@ -317,6 +326,20 @@ impl Flow {
             self.tell("checkpoint", |cc, view| cc.checkpoint(view));
             assert_eq!(before, self.decision(), "{}: checkpoint changed the decision", self.who.text());
             self.checkpoint = Some((before.window, before.ssthresh));
+        }
+    }
+
+    /// A few records that were marked lost.
+    fn tell_of_losses(&mut self) {
+        for _ in 0..self.rng.below(4) {
+            let before = self.decision();
+            let len = self.rng.between32(1, self.flight().min(self.smss.saturating_mul(44)));
+            let offset = self.rng.between32(0, self.flight() - len);
+            let mut lost = LostRecord::new(self.una + offset, len, self.rng.between32(len, MAX_FLIGHT));
+            lost.lost_since_sent = self.rng.between32(len, lost.tx_in_flight);
+            lost.app_limited = self.rng.one_in(4);
+            self.tell("on_lost", |cc, view| cc.on_lost(view, &lost));
+            self.check_not_raised(&before);
         }
     }
 
@@ -341,6 +364,7 @@ impl Flow {
         self.lost = self.rng.between32(0, self.pipe());
         self.phase = Phase::Recovery;
         self.recovery_point = self.nxt;
+        self.tell_of_losses();
         self.tell("on_congestion(Loss)", |cc, view| {
             cc.on_congestion(view, &CongestionEvent::Loss { prior_pipe });
         });
@@ -379,6 +403,7 @@ impl Flow {
         self.phase = Phase::Loss;
         self.recovery_point = self.nxt;
         self.lost = self.flight() - self.sacked;
+        self.tell_of_losses();
         let event = CongestionEvent::Timeout { flight_size, first, window, ssthresh };
         self.tell("on_congestion(Timeout)", |cc, view| cc.on_congestion(view, &event));
         let after = self.decision();
@@ -392,7 +417,9 @@ impl Flow {
             self.who.text(),
             after.window
         );
+        let has_none = (before.ssthresh, after.ssthresh) == (Window::MAX, Window::MAX);
         let obeyed = match ssthresh {
+            _ if has_none && after.validation == Validation::ByPace => true,
             SsthreshRule::Keep => after.ssthresh == before.ssthresh,
             // Below two segments a value is none that RFC 5681 gives, and algorithms differ in
             // their floor.
@@ -422,8 +449,9 @@ impl Flow {
             self.checkpoint = None;
             self.tell("undo(All)", |cc, view| cc.undo(view, &Undo::All));
             let after = self.decision();
+            let follows_model = after.validation == Validation::ByPace;
             assert!(
-                after.window >= window && after.ssthresh >= ssthresh,
+                (after.window >= window || follows_model) && after.ssthresh >= ssthresh,
                 "{}: undo gave {:?} and {:?}, the checkpoint had {window:?} and {ssthresh:?}",
                 self.who.text(),
                 after.window,
@@ -434,12 +462,16 @@ impl Flow {
                 self.lost = 0;
             }
         }
-        assert!(self.decision().window >= before.window, "{}: undo lowered the window", self.who.text());
+        assert!(
+            self.decision().window >= before.window || before.validation == Validation::ByPace,
+            "{}: undo lowered the window",
+            self.who.text()
+        );
     }
 
     fn restart(&mut self) {
         let cause = match self.rng.below(2) {
-            0 if self.flight() == 0 => RestartCause::Idle,
+            0 if self.flight() == 0 && self.decision().validation == Validation::ByUse => RestartCause::Idle,
             1 if self.phase == Phase::Loss => RestartCause::CleanTimeout,
             _ => return,
         };
@@ -497,6 +529,10 @@ impl Flow {
             "{who}: next_timeout is not pure"
         );
         assert!(decision.window > Window::ZERO, "{who}: the window is empty, the connection is stuck");
+        assert!(
+            decision.validation == Validation::ByUse || decision.pacing != Pacing::Unpaced,
+            "{who}: nothing validates the window"
+        );
         if let Clock::Departure { max_outstanding } = decision.clock {
             assert!(max_outstanding > 0, "{who}: no segment may be outstanding, the connection is stuck");
         }

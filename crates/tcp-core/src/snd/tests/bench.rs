@@ -7,7 +7,8 @@ use crate::info::{Blocked, Info};
 use crate::packet::SendReason;
 use crate::plan::Plan;
 use crate::policy::cc::{
-    AckSample, CongestionControl, CongestionEvent, FlowView, Reaction, Restart, SendDecision, Undo,
+    AckSample, CongestionControl, CongestionEvent, FlowView, LostRecord, Reaction, Restart, SendDecision,
+    SentSegment, Undo,
 };
 use crate::seq::SeqNum;
 use crate::snd::{AckOutcome, AckSegment, EarlyData, OpenParams, SendLimits, Sender};
@@ -39,6 +40,8 @@ pub(super) struct Script {
     pub(super) decision: SendDecision,
     pub(super) events: Vec<CongestionEvent>,
     pub(super) acks: Vec<(FlowView, AckSample)>,
+    pub(super) sent: Vec<SentSegment>,
+    pub(super) lost: Vec<LostRecord>,
     pub(super) restarts: Vec<Restart>,
     pub(super) exits: u32,
     pub(super) checkpoints: u32,
@@ -62,6 +65,12 @@ impl CongestionControl for Scripted {
         let mut script = self.0.lock().unwrap();
         script.acks.push((*view, *ack));
         script.reaction
+    }
+    fn on_sent(&mut self, _: &FlowView, sent: &SentSegment) {
+        self.0.lock().unwrap().sent.push(*sent);
+    }
+    fn on_lost(&mut self, _: &FlowView, lost: &LostRecord) {
+        self.0.lock().unwrap().lost.push(*lost);
     }
     fn on_congestion(&mut self, _: &FlowView, event: &CongestionEvent) {
         self.0.lock().unwrap().events.push(*event);
@@ -153,6 +162,8 @@ impl Setup {
             ),
             events: Vec::new(),
             acks: Vec::new(),
+            sent: Vec::new(),
+            lost: Vec::new(),
             restarts: Vec::new(),
             exits: 0,
             checkpoints: 0,

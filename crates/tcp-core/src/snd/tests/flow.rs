@@ -580,7 +580,11 @@ fn a_byte_is_delivered_once() {
         bench.drain();
         bench.pass(ms(100));
         bench.sack(0, &[(2000, 4000)]);
-        bench.snd.flight.as_deref_mut().unwrap().board.retag(false, crate::scoreboard::LostRange::All);
+        bench.snd.flight.as_deref_mut().unwrap().board.retag(
+            false,
+            crate::scoreboard::LostRange::All,
+            &mut |_| {},
+        );
         let left = bench.drain();
         assert_eq!((left.len(), left[0].1), (1, 10_000));
         bench.pass(ms(100));

@@ -197,8 +197,8 @@ impl World {
         let Some(flight) = self.bench.snd.flight.as_deref_mut() else { return };
         match lost {
             0 => flight.board.forget_sacked(),
-            1 => flight.board.retag(false, LostRange::None),
-            _ => flight.board.retag(false, LostRange::All),
+            1 => flight.board.retag(false, LostRange::None, &mut |_| {}),
+            _ => flight.board.retag(false, LostRange::All, &mut |_| {}),
         }
         self.sacked.clear();
     }

@@ -424,7 +424,7 @@ fn what_was_sacked_before_is_no_arrival_but_its_copy_is() {
     at(&mut bench, 105);
     bench.sack(0, &[(5000, 10_000)]);
     let board = &mut bench.snd.flight.as_deref_mut().unwrap().board;
-    board.retag(false, LostRange::All);
+    board.retag(false, LostRange::All, &mut |_| {});
     assert_eq!(bench.drain().len(), 10);
     assert_eq!(bench.counters.tcp_lost_retransmit, 0);
     at(&mut bench, 205);
