@@ -6,6 +6,7 @@
 //! | `cubic` | a window that is a cubic function of time, with HyStart++ | RFC 9438, RFC 9406 |
 //! | `dctcp` | reduces the window by the fraction of marked data | RFC 8257 |
 //! | `ls-aimd-reno`, `ls-aimd-dctcp` | windows below one segment, on a departure clock | Ahmed 2019 |
+//! | `bbr` | paces by a model of the path, which losses only bound | draft-ietf-ccwg-bbr |
 //! | `hstcp` | the larger the window, the faster it grows and the less it gives up | RFC 3649, RFC 3742 |
 //! | `scalable` | grows by a hundredth of a segment for each one acknowledged | Kelly 2003 |
 //! | `acwap` | wraps `hstcp`, `scalable`, `reno` or `cubic`, slows their growth near a full queue, and paces | Su et al. 2006 |
@@ -23,6 +24,7 @@ extern crate std;
 
 pub mod acwap;
 mod aimd;
+pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod hstcp;
@@ -33,6 +35,7 @@ pub mod rto;
 pub mod scalable;
 
 pub use acwap::AcwapParams;
+pub use bbr::{Bbr, BbrParams};
 pub use cubic::{Cubic, CubicParams, SlowStartExit};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use hstcp::HstcpParams;
@@ -49,6 +52,7 @@ pub const CC: &[Entry<NewCongestionControl>] = &[
     cubic::ENTRY,
     reno::ENTRY,
     dctcp::ENTRY,
+    bbr::ENTRY,
     hstcp::ENTRY,
     scalable::ENTRY,
     acwap::ENTRY,

@@ -1,6 +1,7 @@
 //! Scenarios from text to folder.
 
 mod batches;
+mod bbr;
 mod docs;
 mod library;
 mod reports;
