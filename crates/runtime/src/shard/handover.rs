@@ -13,17 +13,12 @@
 //! driver goes on, and for [`CALM`] turns it runs beside the applications. It also does if a turn
 //! woke more than [`FEW`]: those have enough to do for several workers.
 
-use super::driver::Turn;
-use super::state::{Alarm, StackState};
 use super::stint;
-use crate::pacing::Wait;
-use crate::wakes::Wakes;
-use ackline_tcp_core::{ConnId, Duration, Instant};
-use std::cmp::Reverse;
-use std::task::{Context, Poll, Waker};
+use ackline_tcp_core::{Duration, Instant};
+use std::task::Waker;
 
 /// Time after which the driver no longer waits for applications that it woke.
-const PATIENCE: Duration = Duration::from_micros(500);
+pub(super) const PATIENCE: Duration = Duration::from_micros(500);
 
 /// Turns without a hand-over after one that nobody gave back.
 const CALM: u32 = 64;
@@ -106,116 +101,52 @@ impl Handover {
         self.open
     }
 
+    /// The driver's waker, if it has run on a runtime with worker threads.
+    pub(super) const fn driver(&self) -> Option<&Waker> {
+        self.driver.as_ref()
+    }
+
+    /// Applications may have the stack: the turn woke some that are likely to come back.
+    pub(super) const fn may_open(&self) -> bool {
+        self.driver.is_some() && self.called > 0 && self.called <= FEW && self.calm >= CALM
+    }
+
+    /// Applications have the stack, and an alarm is set for those that do not come back.
+    pub(super) const fn open(&mut self, now: Instant) {
+        (self.open, self.opened, self.alarmed) = (true, now, true);
+    }
+
+    /// There is an alarm.
+    pub(super) const fn is_alarmed(&self) -> bool {
+        self.alarmed
+    }
+
+    /// It rang.
+    pub(super) const fn on_alarm(&mut self) {
+        self.alarmed = false;
+    }
+
+    /// When the applications have had the stack for too long.
+    pub(super) fn ends_at(&self) -> Instant {
+        self.opened + PATIENCE
+    }
+
+    /// True if they have: it is not handed over again soon.
+    pub(super) fn is_lost(&mut self, now: Instant) -> bool {
+        let lost = now >= self.ends_at();
+        if lost {
+            self.calm = 0;
+        }
+        lost
+    }
+
+    /// The driver has run so recently that applications may run another turn.
+    pub(super) fn lasts(&self, now: Instant) -> bool {
+        now.since(self.driven) < stint::TIME
+    }
+
     /// Applications had the stack, and all have come back.
-    const fn is_due(&self) -> bool {
+    pub(super) const fn is_due(&self) -> bool {
         self.open && self.called == 0
-    }
-}
-
-impl StackState {
-    /// After a turn with more to do: hands the stack over, if the turn woke somebody who is likely
-    /// to come back. Otherwise the driver goes on.
-    pub(super) fn hand_over(&mut self, now: Instant) -> bool {
-        let Handover { driver, called, calm, .. } = &self.handover;
-        if driver.is_none()
-            || *called == 0
-            || *called > FEW
-            || *calm < CALM
-            || self.spins()
-            || self.is_polling(now)
-        {
-            return false;
-        }
-        if !self.handover.alarmed {
-            self.alarms.push(Reverse((now + PATIENCE, Alarm::Handover)));
-            if self.arm(now).is_err() {
-                // The next turn meets the error again.
-                return false;
-            }
-            self.handover.alarmed = true;
-        }
-        self.handover.open = true;
-        self.handover.opened = now;
-        true
-    }
-
-    /// The alarm rang.
-    pub(super) fn on_handover_alarm(&mut self) {
-        self.handover.alarmed = false;
-    }
-
-    /// The driver was woken: true if it is to sleep on, because applications have the stack.
-    pub(super) fn is_handed_over(&mut self, now: Instant, cx: &mut Context<'_>) -> bool {
-        if !self.handover.open || self.handover.is_due() || self.failure().is_some() {
-            return false;
-        }
-        if now.since(self.handover.opened) >= PATIENCE {
-            self.handover.calm = 0;
-            return false;
-        }
-        let core = self.endpoint.poll_timeout().is_some_and(|wakeup| wakeup.at <= now);
-        let own =
-            self.alarms.peek().is_some_and(|Reverse((at, alarm))| *at <= now && *alarm != Alarm::Handover);
-        if core || own {
-            return false;
-        }
-        // The alarm that rang was one of an earlier turn.
-        while let Poll::Ready(Ok(_)) = self.timer.poll_expired(cx) {}
-        if self.alarms.peek().is_some_and(|Reverse((at, _))| *at <= now) {
-            self.alarms.pop();
-            self.alarms.push(Reverse((self.handover.opened + PATIENCE, Alarm::Handover)));
-        }
-        self.arm(now).is_ok()
-    }
-
-    /// A task of `conn` is about to wait, or is gone.
-    pub(crate) fn give_back(&mut self, conn: ConnId) {
-        if self.handover.open
-            && let Some(slot) = self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn)
-        {
-            self.handover.give_back(&mut slot.called);
-        }
-    }
-
-    /// A task of `conn` has run a turn after which there is more to do, and need not wait: it comes
-    /// back.
-    pub(crate) fn go_on(&mut self, conn: ConnId, wakes: &mut Wakes) {
-        if let Some(slot) = self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn) {
-            self.handover.call(&mut slot.called);
-        }
-        if !self.hand_over(self.last) {
-            wakes.extend(self.driver.take());
-        }
-    }
-
-    /// If applications had the stack and all have come back, runs its next turns in the call of the
-    /// last one: until `enough`, until there is nothing to do at once, until applications were
-    /// woken, or until the driver has not run for a stint.
-    pub(crate) fn take_turns(&mut self, wakes: &mut Wakes, mut enough: impl FnMut(&mut Self) -> bool) {
-        if !self.handover.is_due() || self.failure().is_some() {
-            return;
-        }
-        let Some(driver) = self.handover.driver.clone() else { return };
-        let mut cx = Context::from_waker(&driver);
-        // Then the driver decides how to go on.
-        while self.last.since(self.handover.driven) < stint::TIME {
-            self.handover.inline = true;
-            let outcome = self.turn(&mut cx, wakes, None);
-            self.handover.inline = false;
-            match outcome {
-                Turn::Wait(None | Some(Wait::Sleep(_))) | Turn::HandedOver => return,
-                // What only the driver can do.
-                Turn::Ended(_) | Turn::Wait(Some(Wait::Yield | Wait::Hold(..))) => break,
-                Turn::Again => {
-                    if enough(self) {
-                        return;
-                    }
-                    if !wakes.is_empty() {
-                        break;
-                    }
-                }
-            }
-        }
-        wakes.extend(self.driver.take());
     }
 }

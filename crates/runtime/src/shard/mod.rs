@@ -4,13 +4,19 @@
 //! application task for whatever its own write, read or close allows to be sent. No system call
 //! under the lock can block: descriptors are non-blocking.
 
+mod acks;
 pub(crate) mod backlog;
+mod busy_poll;
 pub(crate) mod driver;
 pub(crate) mod egress;
+mod ending;
 mod handover;
 pub(crate) mod hub;
 mod inbox;
 mod lock;
+mod port;
+mod schedule;
+mod slots;
 pub(crate) mod state;
 mod stint;
 pub(crate) mod turns;
@@ -88,7 +94,7 @@ impl Drop for Host {
         for shard in &self.shards {
             let waker = {
                 let mut state = shard.lock();
-                state.orphaned = true;
+                state.ending.orphaned = true;
                 state.driver.take()
             };
             if let Some(waker) = waker {
@@ -135,8 +141,11 @@ impl Shard {
             let more = state.flush(now, By::Application, &mut wakes);
             // The driver waits for room in the device, sends the rest of a long queue and what
             // waits for more data, spins, or is waited for.
-            let more =
-                more || state.corked || state.spins() || state.is_polling(now) || state.turns.are_awaited();
+            let more = more
+                || state.corked
+                || state.spins()
+                || state.busy_poll.goes_on(now)
+                || state.turns.are_awaited();
             state.take_turns(&mut wakes, |_| false);
             let more = more && !state.handover.is_open();
             if more || (state.device.is_full() && !was_full) || state.failure().is_some() {

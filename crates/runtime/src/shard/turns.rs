@@ -13,8 +13,6 @@
 //! data) are not in this line: they go on at once, or, if a turn has too many of them, have a line
 //! of their own, which gets half of the places.
 
-use super::state::{Side, StackState};
-use crate::wakes::Wakes;
 use ackline_tcp_core::{ConnId, Instant};
 use std::collections::VecDeque;
 
@@ -42,6 +40,8 @@ pub(crate) struct Turns {
     old: VecDeque<(ConnId, Side)>,
     /// Connections that found the turn used up and had exchanged nothing in it.
     new: VecDeque<(ConnId, Side)>,
+    /// How many of those that wait may go on: of the new ones, and of the old ones.
+    going: (usize, usize),
     /// Times that one had to wait.
     waits: u64,
 }
@@ -53,6 +53,20 @@ pub(crate) struct Account {
     bytes: u32,
     /// It is among those that wait, for each [`Side`].
     waits: [bool; 2],
+}
+
+/// Which of a connection's two directions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Side {
+    Read,
+    Write,
+}
+
+impl Account {
+    /// It goes on.
+    pub(super) const fn stop_waiting(&mut self, side: Side) {
+        self.waits[side as usize] = false;
+    }
 }
 
 /// What one operation may exchange, and what it exchanged.
@@ -93,12 +107,13 @@ impl Turns {
             bytes: 0,
             old: VecDeque::new(),
             new: VecDeque::new(),
+            going: (0, 0),
             waits: 0,
         }
     }
 
     /// Bytes that the connection may still exchange on `side` in this turn.
-    fn left(&self, account: &Account, side: Side) -> usize {
+    pub(super) fn left(&self, account: &Account, side: Side) -> usize {
         let used = match account.turn == self.number {
             true => account.bytes as usize,
             // Twice as much, so that those that waited find room beside those that did not.
@@ -110,7 +125,9 @@ impl Turns {
         if account.waits[side as usize] { 0 } else { share.saturating_sub(used) }
     }
 
-    fn charge(&mut self, account: &mut Account, bytes: usize) {
+    /// The connection has exchanged what `exchange` says.
+    pub(super) fn charge(&mut self, account: &mut Account, exchange: &Exchange) {
+        let bytes = exchange.bytes;
         if bytes == 0 {
             return;
         }
@@ -123,7 +140,8 @@ impl Turns {
         account.bytes = account.bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
     }
 
-    fn wait(&mut self, account: &mut Account, conn: ConnId, side: Side) {
+    /// The connection waits until it may go on.
+    pub(super) fn wait(&mut self, account: &mut Account, conn: ConnId, side: Side) {
         if !std::mem::replace(&mut account.waits[side as usize], true) {
             let line = if account.turn == self.number { &mut self.old } else { &mut self.new };
             line.push_back((conn, side));
@@ -131,15 +149,28 @@ impl Turns {
         }
     }
 
-    /// Ends the turn, and returns how many of those that wait may go on: of the new ones, and of
-    /// the old ones.
-    fn end(&mut self) -> (usize, usize) {
+    /// Ends the turn: the first of those that wait may [go on](Self::next_to_go).
+    pub(super) fn end(&mut self) {
         self.number = self.number.wrapping_add(1);
         self.busy_before = std::mem::take(&mut self.busy);
         self.bytes = 0;
         let places = (self.limit / LEAST_SHARE).max(2);
         let old = self.old.len().min(places - self.new.len().min(places / 2));
-        (self.new.len().min(places - old), old)
+        self.going = (self.new.len().min(places - old), old);
+    }
+
+    /// The next that may go on after the turn.
+    pub(super) fn next_to_go(&mut self) -> Option<(ConnId, Side)> {
+        let (new, old) = &mut self.going;
+        if *new > 0 {
+            *new -= 1;
+            self.new.pop_front()
+        } else if *old > 0 {
+            *old -= 1;
+            self.old.pop_front()
+        } else {
+            None
+        }
     }
 
     /// True if somebody waits for the driver.
@@ -153,73 +184,27 @@ impl Turns {
     }
 }
 
-impl StackState {
-    /// Bytes that `conn` may exchange on `side` in this turn. If that is nothing, it is woken after
-    /// the driver's next turn. Without a device, what was received can be read at once.
-    pub(crate) fn share(&mut self, conn: ConnId, side: Side) -> usize {
-        let alive = self.failure().is_none();
-        let (turns, Some(account)) = self.account(conn) else { return usize::MAX };
-        let left = turns.left(account, side);
-        if left == 0 && alive {
-            turns.wait(account, conn, side);
-        }
-        if alive { left } else { usize::MAX }
-    }
-
-    /// True if an operation of `conn` on `side` would have to wait.
-    pub(crate) fn would_wait(&mut self, conn: ConnId, side: Side) -> bool {
-        if let (turns, Some(account)) = self.account(conn)
-            && turns.left(account, side) == 0
-        {
-            return true;
-        }
-        let Ok(mut conn) = self.remains(conn) else { return false };
-        match side {
-            Side::Read => {
-                conn.error().is_none() && !conn.at_end() && conn.peek().iter().all(|piece| piece.is_empty())
-            }
-            Side::Write => conn.error().is_none() && !conn.is_writable(),
-        }
-    }
-
-    /// Charges what an operation of `conn` exchanged.
-    pub(crate) fn charge(&mut self, conn: ConnId, exchange: &Exchange) {
-        if let (turns, Some(account)) = self.account(conn) {
-            turns.charge(account, exchange.bytes);
-        }
-    }
-
-    /// The driver has run: the first of those that wait may go on.
-    pub(super) fn next_turn(&mut self, wakes: &mut Wakes) {
-        let (new, old) = self.turns.end();
-        for place in 0..new + old {
-            let line = if place < new { &mut self.turns.new } else { &mut self.turns.old };
-            let Some((conn, side)) = line.pop_front() else { continue };
-            if let (_, Some(account)) = self.account(conn) {
-                account.waits[side as usize] = false;
-            }
-            self.wake(conn, &[side], wakes);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn exchanged(bytes: usize) -> Exchange {
+        Exchange { now: Instant::ZERO, left: 0, bytes }
+    }
 
     #[test]
     fn busy_connections_share_a_turn() {
         let mut turns = Turns::new(DEFAULT_TURN);
         let mut first = Account::default();
         assert_eq!(turns.left(&first, Side::Write), DEFAULT_TURN);
-        turns.charge(&mut first, 100_000);
+        turns.charge(&mut first, &exchanged(100_000));
         assert_eq!(turns.left(&first, Side::Write), DEFAULT_TURN - 100_000);
         let mut others = [Account::default(); 3];
         for other in &mut others {
-            turns.charge(other, 1);
+            turns.charge(other, &exchanged(1));
         }
         assert_eq!(turns.left(&first, Side::Write), DEFAULT_TURN / 4 - 100_000);
-        turns.charge(&mut first, DEFAULT_TURN);
+        turns.charge(&mut first, &exchanged(DEFAULT_TURN));
         assert_eq!(turns.left(&first, Side::Write), 0);
         assert_eq!(
             turns.left(&others[0], Side::Write),
@@ -232,7 +217,7 @@ mod tests {
     fn in_a_crowd_each_still_has_a_super_packet() {
         let mut turns = Turns::new(DEFAULT_TURN);
         for _ in 0..10_000 {
-            turns.charge(&mut Account::default(), 1);
+            turns.charge(&mut Account::default(), &exchanged(1));
         }
         assert_eq!(turns.left(&Account::default(), Side::Write), LEAST_SHARE);
         assert_eq!(
@@ -245,7 +230,7 @@ mod tests {
     #[test]
     fn what_exchanges_nothing_is_not_busy() {
         let mut turns = Turns::new(DEFAULT_TURN);
-        turns.charge(&mut Account::default(), 0);
+        turns.charge(&mut Account::default(), &exchanged(0));
         assert_eq!(turns.left(&Account::default(), Side::Write), DEFAULT_TURN);
     }
 
@@ -258,7 +243,7 @@ mod tests {
     /// A connection that has used up its share and waits.
     fn waiting(turns: &mut Turns, index: u32) -> Account {
         let mut account = Account::default();
-        turns.charge(&mut account, LEAST_SHARE);
+        turns.charge(&mut account, &exchanged(LEAST_SHARE));
         turns.wait(&mut account, conn(index), Side::Write);
         account
     }
@@ -269,7 +254,8 @@ mod tests {
         for index in 0..5 {
             waiting(&mut turns, index);
         }
-        assert_eq!(turns.end(), (0, 2));
+        turns.end();
+        assert_eq!(turns.going, (0, 2));
         assert_eq!(
             turns.old.front().map(|(conn, _)| *conn),
             Some(conn(0)),
@@ -297,10 +283,11 @@ mod tests {
         // Unless the turn has too much already; then it goes on with the next one.
         for index in 2..10 {
             let mut account = waiting(&mut turns, index);
-            turns.charge(&mut account, LEAST_SHARE);
+            turns.charge(&mut account, &exchanged(LEAST_SHARE));
         }
         assert_eq!(turns.left(&silent, Side::Write), 0);
         turns.wait(&mut silent, conn(10), Side::Write);
-        assert_eq!(turns.end(), (1, 1));
+        turns.end();
+        assert_eq!(turns.going, (1, 1));
     }
 }

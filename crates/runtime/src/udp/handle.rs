@@ -3,7 +3,7 @@
 use super::UdpArrival;
 use crate::io_error;
 use crate::shard::Anchor;
-use crate::shard::state::Side;
+use crate::shard::turns::Side;
 use ackline_tcp_core::UdpId;
 use ackline_tcp_core::endpoint::{UdpReceived, UdpStats};
 use ackline_tcp_core::error::UdpError;

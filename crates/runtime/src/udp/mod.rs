@@ -40,8 +40,8 @@ pub enum UdpArrival {
     },
 }
 
-/// A UDP socket of a [`Stack`](crate::Stack). Its methods are those of [`tokio::net::UdpSocket`]; several tasks
-/// may use it at once.
+/// A UDP socket of a [`Stack`](crate::Stack). Its methods are those of [`tokio::net::UdpSocket`];
+/// several tasks may use it at once.
 ///
 /// An unspecified address means all of the stack's addresses of that family. An error that ICMP
 /// reports about a datagram (nobody listens there: `ConnectionRefused`) is returned once, by the

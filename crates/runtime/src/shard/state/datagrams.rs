@@ -1,7 +1,8 @@
 //! UDP: tasks that wait for sockets and flows.
 
-use super::{Side, StackState};
+use super::StackState;
 use crate::io_error;
+use crate::shard::turns::Side;
 use crate::wakes::{Wakes, store};
 use ackline_tcp_core::endpoint::UdpEvent;
 use ackline_tcp_core::{Instant, UdpId};

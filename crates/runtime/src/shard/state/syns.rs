@@ -101,7 +101,7 @@ impl StackState {
                     }
                 }
                 SynEvent::Connected { syn, conn } => {
-                    self.adopt(conn);
+                    self.slots.adopt(conn);
                     if !self.decide(syn, Ok(conn), wakes) {
                         self.discard(now, conn);
                     }
