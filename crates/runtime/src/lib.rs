@@ -74,56 +74,73 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
-pub mod device;
-pub mod error;
-pub mod incoming;
-pub mod info;
-mod io_error;
-#[cfg(target_os = "linux")]
-pub mod kernel;
-mod listener;
-pub mod mac;
+// What the standard library, tokio and the operating system offer, in the form that is needed here.
 mod memory;
-#[cfg(target_os = "linux")]
-#[cfg(any(feature = "tun", feature = "af-packet", feature = "netns", feature = "raw"))]
-pub mod netlink;
-#[cfg(target_os = "linux")]
-#[cfg(feature = "netns")]
-pub mod netns;
-pub mod pacing;
-mod packets;
-#[cfg(target_os = "linux")]
-pub mod priority;
 mod random;
-mod shard;
-mod socket;
-#[cfg(feature = "tracing")]
-pub mod spans;
-pub mod stack;
-#[cfg(target_os = "linux")]
-#[cfg(feature = "standard-streams")]
-pub mod standard_streams;
-pub mod stats;
-pub mod stream;
 mod sync;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the one place for system calls that no safe interface covers")]
 mod sys;
-#[cfg(target_os = "linux")]
-#[cfg(feature = "netns")]
-pub mod testing;
-pub mod timer;
-pub mod udp;
 mod wakes;
 mod workers;
 
+// Errors, and what they name.
+pub mod mac;
+
+pub mod error;
+mod io_error;
+
+// The machine: its clock, its interfaces, and how a process stands in it.
+#[cfg(target_os = "linux")]
+pub mod kernel;
+#[cfg(target_os = "linux")]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "netns", feature = "raw"))]
+pub mod netlink;
+#[cfg(target_os = "linux")]
+pub mod priority;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "standard-streams")]
+pub mod standard_streams;
+pub mod timer;
+
+#[cfg(target_os = "linux")]
+#[cfg(feature = "netns")]
+pub mod netns;
+pub mod pacing;
+
+#[cfg(target_os = "linux")]
+#[cfg(feature = "netns")]
+pub mod testing;
+
+// What carries packets, and what is shown of it.
+pub mod device;
+pub mod info;
+#[cfg(feature = "tracing")]
+pub mod spans;
+
+pub mod stats;
+
+// An endpoint with its device and timer behind one lock, and the driver that runs it.
+mod shard;
+
+// What an application holds.
+mod packets;
+pub mod stream;
+pub mod udp;
+
+mod listener;
+
+pub mod stack;
+
+mod socket;
+
 pub use device::Device;
 pub use error::Error;
-pub use incoming::{HeldSyn, Incoming, Refusal};
 pub use info::Info;
 pub use listener::TcpListener;
 #[cfg(feature = "stream")]
 pub use listener::TcpListenerStream;
+pub use listener::incoming::{self, HeldSyn, Incoming, Refusal};
 pub use mac::MacAddress;
 pub use pacing::Pacing;
 pub use packets::Packets;

@@ -10,7 +10,7 @@
 use crate::error::{Error, Result};
 use crate::netlink::bring_loopback_up;
 use crate::sys::namespace as sys;
-use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{
@@ -61,10 +61,6 @@ impl Namespace {
         Ok(Self { fd })
     }
 
-    pub(crate) fn raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
-    }
-
     /// Moves the calling thread into this namespace.
     ///
     /// # Errors
@@ -88,6 +84,12 @@ impl Namespace {
             let thread = scope.spawn(|| self.enter().map(|()| work()));
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

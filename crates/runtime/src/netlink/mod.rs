@@ -7,11 +7,11 @@ pub(crate) mod message;
 
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
-#[cfg(feature = "netns")]
-use crate::netns::Namespace;
 use ipnet::IpNet;
 use message::{Request, attributes, messages, u16_at, u32_at};
 use rustix::fd::OwnedFd;
+#[cfg(feature = "netns")]
+use rustix::fd::{AsFd, AsRawFd as _};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -200,14 +200,15 @@ impl Netlink {
         Ok(found)
     }
 
-    /// Creates a pair of virtual Ethernet interfaces: `name` in this namespace, `peer` in `there`.
-    /// Both are down. They disappear with either namespace.
+    /// Creates a pair of virtual Ethernet interfaces: `name` in this namespace, `peer` in `there`
+    /// ([`Namespace`](crate::netns::Namespace)). Both are down. They disappear with either namespace.
     ///
     /// # Errors
     /// [`Error::NameInUse`] if one of the names is taken; without `CAP_NET_ADMIN`.
     #[cfg(feature = "netns")]
-    pub fn add_veth(&mut self, name: &str, peer: &str, there: &Namespace) -> Result<()> {
+    pub fn add_veth(&mut self, name: &str, peer: &str, there: impl AsFd) -> Result<()> {
         let body = link_body(0, 0, 0);
+        let there = there.as_fd().as_raw_fd();
         self.change(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body, |request| {
             request.attribute(libc::IFLA_IFNAME, &c_string(name)).nested(libc::IFLA_LINKINFO, |info| {
                 info.attribute(libc::IFLA_INFO_KIND, b"veth\0").nested(libc::IFLA_INFO_DATA, |data| {
@@ -215,7 +216,7 @@ impl Netlink {
                         other
                             .raw(&body)
                             .attribute(libc::IFLA_IFNAME, &c_string(peer))
-                            .attribute(libc::IFLA_NET_NS_FD, &there.raw_fd().to_ne_bytes())
+                            .attribute(libc::IFLA_NET_NS_FD, &there.to_ne_bytes())
                     })
                 })
             })

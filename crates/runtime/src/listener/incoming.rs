@@ -1,7 +1,7 @@
 //! Accepting in three steps: the SYN first, then the decision, then the connection.
 
+use super::TcpListener;
 use crate::io_error;
-use crate::listener::TcpListener;
 use crate::shard::Anchor;
 use crate::stream::TcpStream;
 use ackline_tcp_core::Duration;

@@ -1,10 +1,12 @@
 //! Accepting connections.
 
-use crate::incoming::{HeldSyn, Incoming};
+pub mod incoming;
+
 use crate::shard::Anchor;
 use crate::shard::state::accepting::AcceptQueue;
 use crate::stream::{TcpStream, ttl_of};
 use ackline_tcp_core::{AcceptConfig, ConnId, Duration, EndpointConfig, ListenOn, ListenerId};
+use incoming::{HeldSyn, Incoming};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
@@ -13,8 +15,8 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::Notify;
 use tokio::task::coop::{consume_budget, poll_proceed};
 
-/// A listener of a [`Stack`](crate::Stack). Dropping it stops listening and resets the connections that nobody
-/// accepted.
+/// A listener of a [`Stack`](crate::Stack). Dropping it stops listening and resets the connections
+/// that nobody accepted.
 ///
 /// Its methods are those of [`tokio::net::TcpListener`], and more; [what
 /// differs](crate#parity-with-tokionet).
