@@ -139,6 +139,9 @@ impl Shard {
             let outcome = act(&mut state, now, &mut wakes);
             let was_full = state.device.is_full();
             let more = state.flush(now, By::Application, &mut wakes);
+            if let Err(error) = state.arm(now) {
+                state.fail(&error, &mut wakes);
+            }
             // The driver waits for room in the device, sends the rest of a long queue and what
             // waits for more data, spins, or is waited for.
             let more = more

@@ -135,7 +135,8 @@ impl StackState {
         }
     }
 
-    /// Sends what may be sent, reports events, sets the timer. True if more could be sent at once.
+    /// Sends what may be sent, and reports events. True if more could be sent at once. The timer is
+    /// [set](Self::arm) when nothing else follows.
     pub(crate) fn flush(&mut self, now: Instant, by: By, wakes: &mut Wakes) -> bool {
         if self.ending.failure.is_some() {
             return false;
@@ -155,9 +156,6 @@ impl StackState {
         self.deliver_packets(wakes);
         if !self.ending.closers.is_empty() && self.is_drained() {
             wakes.extend(self.ending.closers.drain(..));
-        }
-        if let Err(error) = self.arm(now) {
-            self.fail(&error, wakes);
         }
         more
     }
@@ -217,7 +215,7 @@ impl StackState {
         }
     }
 
-    /// Sets the timer.
+    /// Sets the timer for what is due next.
     pub(in crate::shard) fn arm(&mut self, now: Instant) -> io::Result<()> {
         self.schedule.arm(now, self.endpoint.poll_timeout(), self.device.full)
     }

@@ -198,6 +198,7 @@ impl StackState {
             phase = phase.next(acks);
         }
         course.more |= self.finds_room(cx)?;
+        self.arm(course.now)?;
         let polls = self.busy_poll.goes_on(course.now) && !self.spins();
         Ok(course.more || course.received.more || polls)
     }
