@@ -45,11 +45,13 @@
 //! thread at the future of `block_on`, only when no task is ready, or after 61 polls. So a driver
 //! that has been busy for 200 µs stands aside until the runtime has gone round: a byte that `main`
 //! sends beside a bulk flow waits for a turn or two, not for 61 polls.
+//!
 //! # Back-pressure
 //!
 //! A write waits while the send buffer is full; if the application does not read, the receive
 //! window closes. If the device is full, packets stay in the endpoint, so nothing is dropped
 //! between TCP and the device.
+//!
 //! # Features and platforms
 //!
 //! | feature | brings | needs |

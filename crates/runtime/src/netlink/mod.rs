@@ -201,7 +201,8 @@ impl Netlink {
     }
 
     /// Creates a pair of virtual Ethernet interfaces: `name` in this namespace, `peer` in `there`
-    /// ([`Namespace`](crate::netns::Namespace)). Both are down. They disappear with either namespace.
+    /// ([`Namespace`](crate::netns::Namespace)). Both are down. They disappear with either
+    /// namespace.
     ///
     /// # Errors
     /// [`Error::NameInUse`] if one of the names is taken; without `CAP_NET_ADMIN`.

@@ -1,8 +1,9 @@
-//! ACKs that wait: for the answers of applications, to go along with them, or for more data, so that
-//! one of them covers it.
+//! ACKs that wait: for the answers of applications, to go along with them, or for more data, so
+//! that one of them covers it.
 //!
-//! After small packets (handshakes, requests, ends) those of a turn wait until the tasks that it woke
-//! have run. After bulk data they wait for some microseconds, in which the driver polls the device.
+//! After small packets (handshakes, requests, ends) those of a turn wait until the tasks that it
+//! woke have run. After bulk data they wait for some microseconds, in which the driver polls the
+//! device.
 
 use ackline_tcp_core::{Duration, Instant};
 

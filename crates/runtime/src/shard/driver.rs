@@ -83,9 +83,9 @@ impl Future for Driver {
                     && awake_since.is_none()
                     && stint.is_over(cx, std::mem::take(&mut state.work), timer::now)
                 {
-                    // A device that is never empty is not asked otherwise, and learns only when it is
-                    // asked what has become of its interface. Its errors come again with the next
-                    // packet.
+                    // A device that is never empty is not asked otherwise, and learns only when it
+                    // is asked what has become of its interface. Its errors come again with the
+                    // next packet.
                     _ = state.device.device.poll_readable(cx);
                     return Poll::Pending;
                 }

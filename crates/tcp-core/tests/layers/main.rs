@@ -1,5 +1,5 @@
-//! The core's modules and the runtime's are in layers, and no import points upwards. `src/lib.rs` is
-//! the list of layers.
+//! The core's modules and the runtime's are in layers, and no import points upwards. `src/lib.rs`
+//! is the list of layers.
 
 mod source;
 

@@ -225,8 +225,8 @@ impl StackState {
         self.schedule.spins()
     }
 
-    /// Tells the endpoint if the device's MTU has changed. What the device refused for its size fits
-    /// then.
+    /// Tells the endpoint if the device's MTU has changed. What the device refused for its size
+    /// fits then.
     fn follow_mtu(&mut self, now: Instant) {
         if let Some(mtu) = self.device.changed_mtu() {
             let followed = self.endpoint.set_mtu(now, mtu);

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Packets are sent in four of them: what pacing or a shaper held back until now, before anything
-//! else; ACKs of an earlier turn that nobody waits for any more; what this turn causes; and its ACKs,
-//! if there is nothing to wait for.
+//! else; ACKs of an earlier turn that nobody waits for any more; what this turn causes; and its
+//! ACKs, if there is nothing to wait for.
 
 use super::{By, StackState};
 use crate::pacing::Wait;
@@ -218,7 +218,8 @@ impl StackState {
         if self.acks.are_overdue(course.now) { Acks::Leave } else { Acks::Wait }
     }
 
-    /// [`Phase::Overdue`], [`Phase::Rest`]: ACKs that wait leave. True if more could be sent at once.
+    /// [`Phase::Overdue`], [`Phase::Rest`]: ACKs that wait leave. True if more could be sent at
+    /// once.
     fn release_acks(&mut self, now: Instant, wakes: &mut Wakes) -> bool {
         self.acks.let_go();
         self.acks.kept && self.flush(now, By::Driver, wakes)
@@ -235,8 +236,8 @@ impl StackState {
         self.finds_room(cx).map(drop)
     }
 
-    /// [`Phase::Answer`]. ACKs wait for the answers of the applications that this turn wakes, or for
-    /// more data.
+    /// [`Phase::Answer`]. ACKs wait for the answers of the applications that this turn wakes, or
+    /// for more data.
     fn answer(&mut self, course: &mut Course, wakes: &mut Wakes) -> Acks {
         self.acks.on_received(course.now, &course.received);
         course.more |= self.flush(course.now, By::Driver, wakes);
