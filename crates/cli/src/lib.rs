@@ -51,6 +51,7 @@ mod policies;
 mod program;
 mod progress;
 mod proxy;
+mod publish;
 mod recorded;
 mod recv;
 mod report;
@@ -103,6 +104,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Nstat(args) => nstat::run(args),
         Command::Top(args) => top::run(args),
         Command::Set(args) => set::run(args, &registry),
+        Command::Publish(args) => publish::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Drill(args) => drill::run(args, &registry),
         Command::Sim(args) => sim::run(args, &registry),

@@ -59,6 +59,12 @@ impl Addresses {
         [self.base.into(), base.into()]
     }
 
+    /// The program's, in both versions of IP.
+    pub(crate) fn guest(self) -> [IpAddr; 2] {
+        let [program, _] = self.ipv6();
+        [self.program.into(), program.into()]
+    }
+
     /// The same in IPv6: in a network of this program's own (RFC 4193), with the IPv4 address at
     /// its end.
     pub(crate) fn ipv6(self) -> [Ipv6Addr; 2] {

@@ -11,6 +11,7 @@ use crate::capture::Capturing;
 use crate::control::{Control, ControlPlace};
 use crate::failure::Failure;
 use crate::metrics::MetricsListener;
+use crate::proxy::publishing::Publishing;
 use crate::recorded::RecordedCounters;
 use crate::settings::Settings;
 use ackline::runtime::Stack;
@@ -30,7 +31,7 @@ pub(crate) struct Recording {
     control: ControlPlace,
     metrics: Option<MetricsListener>,
     capture: Option<Capturing>,
-    proxy: Option<ackline_proxy::Meter>,
+    proxy: Option<(ackline_proxy::Meter, Publishing)>,
 }
 
 /// What watches a stack. Each ends when it is dropped.
@@ -64,9 +65,9 @@ impl WatchPlan {
 }
 
 impl Recording {
-    /// Shows what `proxy` counts, too.
-    pub(crate) fn with_proxy(mut self, proxy: ackline_proxy::Meter) -> Self {
-        self.proxy = Some(proxy);
+    /// Shows what `proxy` counts, too, and changes what it publishes.
+    pub(crate) fn with_proxy(mut self, proxy: ackline_proxy::Meter, publishing: Publishing) -> Self {
+        self.proxy = Some((proxy, publishing));
         self
     }
 
@@ -77,8 +78,9 @@ impl Recording {
             capture.watch(stack);
         }
         let recorded = capture.as_ref().map(Capturing::counters).unwrap_or_default();
+        let (proxy, publishing) = proxy.unzip();
         let recorded = RecordedCounters { proxy, ..recorded };
-        let control = control.serve(stack, settings, command, recorded.clone())?;
+        let control = control.serve(stack, settings, command, recorded.clone(), publishing)?;
         let serve = |listener: MetricsListener| listener.serve(stack, settings, command, recorded);
         let metrics = metrics.map(serve).transpose()?;
         Ok(Watchers { capture, metrics, control })

@@ -147,9 +147,9 @@ impl Drop for Inside {
 }
 
 /// The other end.
-struct Outside {
-    stream: Stream,
-    is_over: bool,
+pub(crate) struct Outside {
+    pub(crate) stream: Stream,
+    pub(crate) is_over: bool,
 }
 
 impl Drop for Outside {

@@ -98,6 +98,10 @@ counters! {
     mappings: Counter = "AcklineProxyMappings",
     /// External ports in use now.
     open_mappings: Gauge = "AcklineProxyOpenMappings",
+    /// Connections and flows to published ports.
+    published: Counter = "AcklineProxyPublished",
+    /// Of those, the ones that the guest refused or did not answer.
+    published_failed: Counter = "AcklineProxyPublishedFailed",
     /// Connections and flows that a rule refused.
     rule_refused: Counter = "AcklineProxyRuleRefused",
     /// Connections and flows that a rule dropped.

@@ -4,6 +4,7 @@ use crate::clients::Limits;
 use crate::dns::Resolver;
 use crate::mapping::Filtering;
 use crate::names::NameUse;
+use crate::publish::Publish;
 use crate::rules::{Action, Rule};
 use crate::target::Protocol;
 use crate::upstream::{Upstream, without_credentials};
@@ -35,6 +36,8 @@ pub struct ConfigFile {
     pub names: Option<NameUse>,
     /// Whose datagrams reach a client's UDP socket.
     pub udp_filtering: Option<Filtering>,
+    /// Ports of this machine that lead to guests.
+    pub publish: Vec<Publish>,
     /// Limits that the file changes.
     pub limits: Limits,
     /// Time that an upstream has to connect.
@@ -78,6 +81,8 @@ struct Written {
     dns: Several<Resolver>,
     names: Option<Spanned<NameUse>>,
     udp_filtering: Option<Filtering>,
+    #[serde(default)]
+    publish: Vec<Text<Publish>>,
     #[serde(default)]
     upstream: BTreeMap<String, Spanned<Text<Upstream>>>,
     #[serde(default)]
@@ -124,7 +129,7 @@ impl ConfigFile {
     pub fn parse(text: &str) -> Result<Self, FileError> {
         let wrong = |span: Option<Range<usize>>, message: &str| FileError::at(text, span, message);
         let written: Written = toml::from_str(text).map_err(|error| wrong(error.span(), error.message()))?;
-        let Written { default, dns, names, udp_filtering, upstream, rule, limits } = written;
+        let Written { default, dns, names, udp_filtering, publish, upstream, rule, limits } = written;
         let mut upstreams = BTreeMap::new();
         for (name, url) in upstream {
             if BUILT_IN.contains(&&*name) {
@@ -184,6 +189,7 @@ impl ConfigFile {
             dns,
             names,
             udp_filtering,
+            publish: publish.into_iter().map(|Text(publish)| publish).collect(),
             limits,
             connect_timeout,
             server_timeout,
@@ -362,6 +368,7 @@ mod tests {
         let file = ConfigFile::parse(
             "default = 'office'\n\
              dns = 'tcp://192.0.2.53'\n\
+             publish = ['8080:10.0.2.15:80', '53:10.0.2.15/udp']\n\
              [upstream]\n\
              office = 'socks5://me:secret@192.0.2.1:1080'\n\
              [[rule]]\n\
@@ -387,6 +394,8 @@ mod tests {
         assert_eq!(file.otherwise, Some(Action::Through(Arc::new(office))));
         let resolver = Resolver { address: ([192, 0, 2, 53], 53).into(), protocol: Protocol::Tcp };
         assert_eq!(file.dns, [resolver]);
+        let published: Vec<String> = file.publish.iter().map(ToString::to_string).collect();
+        assert_eq!(published, ["8080:10.0.2.15:80", "53:10.0.2.15:53/udp"]);
         let net = |text: &str| text.parse::<IpNet>().expect("a network");
         assert_eq!(
             file.rules,
@@ -448,6 +457,7 @@ mod tests {
             ("[[rule]]\nport = 65536\naction = 'drop'\n", "line 2, port: \"65536\" is not a port"),
             ("[[rule]]\ndomain = 'a b'\naction = 'drop'\n", "line 2, domain: \"a b\" is not a name"),
             ("\n[[rule]]\nto = '::/0'\n", "line 2: missing field `action`"),
+            ("publish = ['http:10.0.2.15']\n", "line 1, publish: write [ADDR:]PORT[:GUEST][:PORT][/udp]"),
             ("dns = 'one.test'\n", "line 1, dns: not an address; write one like 192.0.2.53"),
             ("[limits]\ntotal = -1\n", "line 2, total: invalid value: integer `-1`, expected u32"),
             (

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `proxy` | what comes to a stack, and which way it takes |
 //! | `connection`, `relay` | one connection: held until its destination answers, then copied both ways |
+//! | `publish/` | ports of this machine that lead to a guest |
 //! | `flow`, `mapping` | one UDP flow; the port that all flows of a client's socket have outside |
 //! | `dns/` | questions of clients, and the resolvers that answer them |
 //! | `upstream/` | sockets of the kernel, SOCKS5, HTTP CONNECT |
@@ -28,6 +29,7 @@ mod names;
 mod notices;
 mod outside;
 mod proxy;
+mod publish;
 mod relay;
 mod rules;
 mod target;
@@ -43,6 +45,7 @@ pub use names::NameUse;
 pub use notices::Say;
 pub use outside::Exit;
 pub use proxy::{Config, Meter, Proxy};
+pub use publish::{ProxyHeader, Publish, PublishError, PublishSyntax, Published, Publisher};
 pub use rules::{Action, Rule, Rules};
 pub use target::{Protocol, Target};
 pub use upstream::{Server, Upstream, UrlError, without_credentials};

@@ -55,11 +55,7 @@ impl WayOut {
             Exit::Kernel | Exit::Stack(_) => {
                 self.machine.check_leaves(to.ip())?;
                 let stream = net::TcpStream::connect(to).await?;
-                let _ = stream.set_nodelay(true);
-                let _ = sockopt::set_socket_keepalive(&stream, true);
-                let _ = sockopt::set_tcp_keepidle(&stream, IDLE);
-                let _ = sockopt::set_tcp_keepintvl(&stream, INTERVAL);
-                let _ = sockopt::set_tcp_keepcnt(&stream, PROBES);
+                keep_alive(&stream);
                 Ok(Stream::Kernel(stream))
             }
         }
@@ -131,6 +127,16 @@ impl WayOut {
             }
         }
     }
+}
+
+/// Sends what is written at once, and notices a peer that has vanished. A connection without these
+/// options works as well.
+pub(crate) fn keep_alive(stream: &net::TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let _ = sockopt::set_socket_keepalive(stream, true);
+    let _ = sockopt::set_tcp_keepidle(stream, IDLE);
+    let _ = sockopt::set_tcp_keepintvl(stream, INTERVAL);
+    let _ = sockopt::set_tcp_keepcnt(stream, PROBES);
 }
 
 /// What a socket for datagrams to anybody is for.

@@ -11,6 +11,7 @@ use crate::mapping::{Filtering, Mappings};
 use crate::names::{Known, NameUse, Names};
 use crate::notices::{Notices, Say};
 use crate::outside::{Exit, WayOut};
+use crate::publish::{self, Arrival, Guard, Publisher};
 use crate::rules::{Action, Rules, Verdict};
 use crate::target::{Protocol, Target, can_be_carried};
 use crate::upstream::Upstream;
@@ -21,6 +22,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -131,6 +133,10 @@ pub struct Proxy {
     flows: IncomingUdp,
     connections: JoinSet<()>,
     carried: JoinSet<()>,
+    stack: Stack,
+    published: Guard,
+    /// Connections to published ports.
+    arrivals: mpsc::Receiver<Arrival>,
 }
 
 /// Reads what a proxy has counted, also after its end.
@@ -182,13 +188,30 @@ impl Proxy {
             notices: Notices::new(config.say.clone()),
             config,
         });
-        Ok(Self { shared, clients, incoming, flows, connections: JoinSet::new(), carried: JoinSet::new() })
+        let (publisher, arrivals) = Publisher::new(shared.clone(), stack.clone(), clients.clone());
+        Ok(Self {
+            shared,
+            clients,
+            incoming,
+            flows,
+            connections: JoinSet::new(),
+            carried: JoinSet::new(),
+            stack: stack.clone(),
+            published: Guard(publisher),
+            arrivals,
+        })
     }
 
     /// What it counts.
     #[must_use]
     pub fn meter(&self) -> Meter {
         Meter(self.shared.clone())
+    }
+
+    /// Publishes ports of this machine, while the proxy runs.
+    #[must_use]
+    pub fn publisher(&self) -> Publisher {
+        self.published.0.clone()
     }
 
     /// Carries connections and flows on, until the stack fails. Dropping the future loses nothing:
@@ -210,6 +233,8 @@ impl Proxy {
                     Ok(flow) => self.flow(flow),
                     Err(error) => return error,
                 },
+                // Others wait in the kernel's backlog.
+                Some(arrival) = self.arrivals.recv(), if !self.clients.is_full() => self.arrival(arrival),
                 // Nothing is kept of those that have ended.
                 Some(_) = self.connections.join_next() => {}
                 Some(_) = self.carried.join_next() => {}
@@ -220,8 +245,8 @@ impl Proxy {
     /// Ends it: nothing is accepted any more, flows end, and connections have `limit` to end by
     /// themselves. The others are reset.
     pub async fn finish(self, limit: Duration) {
-        let Self { incoming, flows, mut connections, mut carried, .. } = self;
-        drop((incoming, flows));
+        let Self { incoming, flows, mut connections, mut carried, published, arrivals, .. } = self;
+        drop((incoming, flows, published, arrivals));
         carried.shutdown().await;
         let all = async { while connections.join_next().await.is_some() {} };
         // Whoever has not ended by then is reset, by dropping it.
@@ -253,6 +278,18 @@ impl Proxy {
         self.shared.counters.connections.one();
         let beside = stream.runtime().clone();
         self.carry(Client::Proved(Box::new(stream)), place, &beside);
+    }
+
+    /// A client has connected to a published port.
+    fn arrival(&mut self, arrival: Arrival) {
+        let Ok(place) = self.place(arrival.client().ip()) else { return arrival.refuse() };
+        self.shared.counters.connections.one();
+        self.shared.counters.published.one();
+        let (shared, stack) = (self.shared.clone(), self.stack.clone());
+        self.connections.spawn(async move {
+            publish::carry(&shared, &stack, arrival).await;
+            drop(place);
+        });
     }
 
     /// A place for a connection of `client`. Counts and says why there is none.

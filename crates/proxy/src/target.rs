@@ -30,7 +30,7 @@ impl From<SocketAddr> for Target {
 }
 
 /// What a client speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// Connections.

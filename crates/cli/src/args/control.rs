@@ -157,6 +157,35 @@ Examples:
   ackline set ack=immediate dport = :5001
   ackline set rto=frto,user_timeout=10s --pid 4711 dst 10.0.0.2";
 
+/// Show and change the published ports of a running proxy
+///
+/// Without PORTS, prints what each proxy of this user publishes. With PORTS, publishes them, or
+/// with --remove closes them; then prints what is published. Connections of a port that is closed
+/// go on. A change fails as a whole if its port cannot be listened at; of several, those before it
+/// stay.
+#[derive(Args)]
+#[command(after_long_help = PUBLISH_EXAMPLES)]
+pub(crate) struct PublishArgs {
+    /// What to publish, as in ackline proxy --publish
+    #[arg(value_name = "[ADDR:]PORT[:GUEST][:PORT][/udp]")]
+    pub(crate) ports: Vec<String>,
+    /// Close these ports instead
+    #[arg(short, long, requires = "ports")]
+    pub(crate) remove: bool,
+    /// Print JSON: pid, publish and the addresses that are listened at
+    #[arg(short, long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) at: StackChoice,
+}
+
+const PUBLISH_EXAMPLES: &str = "\
+Examples:
+  ackline publish                                 what running proxies publish
+  ackline publish 8080:10.0.2.15:80
+  ackline publish --remove 8080:10.0.2.15:80
+  ackline publish -j --pid 4711 | jq '.[].listens'";
+
 /// Show the counters of running ackline commands, as nstat does those of the kernel
 ///
 /// Counters have the names of Linux's nstat; those that Linux does not have begin with Ackline.

@@ -26,7 +26,7 @@ use ackline::runtime::stack::Shards;
 use ackline_lab::PointRange;
 use bench::BenchArgs;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
-use control::{NstatArgs, SetArgs, SsArgs, TopArgs};
+use control::{NstatArgs, PublishArgs, SetArgs, SsArgs, TopArgs};
 use drill::DrillArgs;
 use emulate::{EmulateArgs, EmulatePacing};
 use figures::FigureArgs;
@@ -62,6 +62,7 @@ pub(crate) enum Command {
     Nstat(NstatArgs),
     Top(TopArgs),
     Set(SetArgs),
+    Publish(PublishArgs),
     Explain(ExplainArgs),
     Drill(DrillArgs),
     Sim(SimArgs),

@@ -5,7 +5,7 @@ use super::watch::WatchArgs;
 use super::{PolicyArgs, values};
 use ackline::runtime::MacAddress;
 use ackline::runtime::stack::Shards;
-use ackline_proxy::{Filtering, NameUse, Resolver, Upstream};
+use ackline_proxy::{Filtering, NameUse, Publish, Resolver, Upstream};
 use clap::{ArgGroup, Args};
 use ipnet::IpNet;
 use std::ffi::OsString;
@@ -52,6 +52,17 @@ pub(crate) struct ProxyArgs {
     /// [default: address-dependent]
     #[arg(long, value_name = "FILTERING")]
     pub(crate) udp_filtering: Option<Filtering>,
+    /// Publish a port of this machine: its connections, or datagrams, go to GUEST with the client's
+    /// address as their source; may be given again
+    ///
+    /// 8080:10.0.2.15:80 listens at port 8080 of all IPv4 addresses, [::]:8080:[fd00::15]:80 at
+    /// those of IPv6, and 127.0.0.1:5353:10.0.2.15:53/udp at one address for UDP.
+    /// 8000-8009:10.0.2.15:9000 is a range. For COMMAND and --netns, GUEST may be left out:
+    /// 8080:80. ,proxy=1 or ,proxy=2 begins each connection with a header of the PROXY protocol. A
+    /// client of this machine's loopback comes from the proxy's own address. ackline publish
+    /// changes what is published while the proxy runs.
+    #[arg(short, long, value_name = "[ADDR:]PORT[:GUEST][:PORT][/udp]")]
+    pub(crate) publish: Vec<Publish>,
     /// Let clients reach this machine's loopback by the proxy's own address (ACKLINE_BASE of
     /// COMMAND)
     #[arg(long)]
@@ -166,7 +177,8 @@ Examples:
   ackline proxy --upstream socks5://127.0.0.1:9050 --dns tcp://192.0.2.53 -- curl https://example.org/
   ackline proxy --config rules.toml -- bash
   ackline proxy --netns $(podman inspect -f {{.State.Pid}} web) --upstream socks5://127.0.0.1:1080
-  ackline proxy --socket /tmp/vm.sock --local 10.0.2.2/24
+  ackline proxy --publish 8080:80 -- python3 -m http.server 80
+  ackline proxy --socket /tmp/vm.sock --local 10.0.2.2/24 --publish 2222:10.0.2.15:22
   ackline proxy --tun ack0 --route 10.0.0.0/8 --upstream http://proxy.example.org:3128 --metrics :9464
   ackline proxy --tun ack0 --out-dev wan0 --out-local 192.168.178.2/24 --out-gateway 192.168.178.1 --sched kalampoukas --egress-rate 950kbit
 

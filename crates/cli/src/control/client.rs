@@ -1,7 +1,7 @@
 //! Asking the stacks of this user.
 
 use super::place;
-use super::protocol::{About, Request};
+use super::protocol::{About, Publishes, Request};
 use crate::args::control::StackChoice;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -31,6 +31,7 @@ enum Line {
     Brief(Row),
     Summary(Box<Summary>),
     Counters(Vec<(String, u64)>),
+    Published(Publishes),
     Done(usize),
     Error(String),
 }
@@ -70,6 +71,7 @@ pub(crate) struct Reply {
     pub(crate) rows: Vec<Row>,
     pub(crate) summary: Option<Summary>,
     pub(crate) counters: Vec<(String, u64)>,
+    pub(crate) published: Vec<Publishes>,
     /// How many were shown or changed.
     pub(crate) done: usize,
 }
@@ -158,8 +160,8 @@ fn exchange(path: &Path, request: &Request, most: u64) -> io::Result<Result<Repl
     // If it refuses at once, that is its answer.
     let sent = stream.write_all(output::json_line(request).as_bytes());
     let (mut about, mut summary) = (None, None);
-    let (mut listeners, mut connections, mut rows, mut counters) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut listeners, mut connections, mut rows, mut counters, mut published) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut lines = Lines { from: BufReader::new(stream), line: Vec::new(), left: most };
     while let Some(line) = lines.next()? {
         match serde_json::from_slice(line)? {
@@ -169,9 +171,19 @@ fn exchange(path: &Path, request: &Request, most: u64) -> io::Result<Result<Repl
             Line::Brief(row) => rows.push(row),
             Line::Summary(whole) => summary = Some(*whole),
             Line::Counters(all) => counters = all,
+            Line::Published(publishes) => published.push(publishes),
             Line::Done(done) => {
                 let stack = about.ok_or(io::ErrorKind::InvalidData)?;
-                return Ok(Ok(Reply { stack, listeners, connections, rows, summary, counters, done }));
+                return Ok(Ok(Reply {
+                    stack,
+                    listeners,
+                    connections,
+                    rows,
+                    summary,
+                    counters,
+                    published,
+                    done,
+                }));
             }
             Line::Error(why) => return Ok(Err(why)),
         }

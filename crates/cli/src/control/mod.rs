@@ -1,4 +1,5 @@
-//! The control socket of a running command: what `ackline ss`, `nstat` and `set` ask.
+//! The control socket of a running command: what `ackline ss`, `nstat`, `set` and `publish`
+//! ask.
 //!
 //! A request is one line of JSON; the answer is one line or more, the last of which has `done` or
 //! `error`.
@@ -22,6 +23,7 @@ mod tests;
 use crate::args::control::ControlArgs;
 use crate::background::Background;
 use crate::failure::Failure;
+use crate::proxy::publishing::Publishing;
 use crate::recorded::RecordedCounters;
 use crate::settings::Settings;
 use crate::tunnel;
@@ -77,8 +79,9 @@ impl ControlPlace {
         settings: &Settings,
         command: &'static str,
         recorded: RecordedCounters,
+        publishing: Option<Publishing>,
     ) -> Result<Option<Control>, Failure> {
-        let server = Server::new(stack.clone(), settings, command, self.limits, recorded);
+        let server = Server::new(stack.clone(), settings, command, self.limits, recorded, publishing);
         match self.socket {
             None => Ok(None),
             Some(Socket::Given(path)) => {

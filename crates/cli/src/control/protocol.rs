@@ -21,6 +21,8 @@ pub(crate) enum Request {
     Top { filter: Vec<String> },
     /// Every counter.
     Count,
+    /// What a proxy publishes, after these changes.
+    Publish { add: Vec<String>, remove: Vec<String> },
 }
 
 /// One line of an answer.
@@ -35,10 +37,20 @@ pub(super) enum Answer {
     Summary(Box<Summary>),
     /// Name and value of each counter, in a fixed order.
     Counters(Vec<(&'static str, u64)>),
-    /// Comes last: how many connections, listeners or counters were shown, or connections changed.
+    Published(Publishes),
+    /// Comes last: how many connections, listeners, counters or ports were shown, or connections changed.
     Done(usize),
     /// Comes last: why there is no more.
     Error(String),
+}
+
+/// A published port.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Publishes {
+    /// As `--publish` has it, with the guest.
+    pub(crate) publish: String,
+    /// Where it listens, port by port.
+    pub(crate) listens: Vec<SocketAddr>,
 }
 
 /// The process that answers.

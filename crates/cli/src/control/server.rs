@@ -1,9 +1,10 @@
 //! Answering requests.
 
 use super::limits::{ControlCounters, Limits, count};
-use super::protocol::{About, Answer, Brief, Listening, Request, Shown};
+use super::protocol::{About, Answer, Brief, Listening, Publishes, Request, Shown};
 use crate::background;
 use crate::output;
+use crate::proxy::publishing::Publishing;
 use crate::recorded::RecordedCounters;
 use crate::settings::{PolicyNames, Settings};
 use crate::ss::filter::{Filter, Subject};
@@ -30,6 +31,7 @@ pub(super) struct Server {
     limits: Limits,
     counters: ControlCounters,
     recorded: RecordedCounters,
+    publishing: Option<Publishing>,
 }
 
 impl Server {
@@ -39,6 +41,7 @@ impl Server {
         command: &'static str,
         limits: Limits,
         recorded: RecordedCounters,
+        publishing: Option<Publishing>,
     ) -> Self {
         let about = About {
             pid: std::process::id(),
@@ -53,6 +56,7 @@ impl Server {
             limits,
             counters: ControlCounters::default(),
             recorded,
+            publishing,
         }
     }
 
@@ -156,7 +160,32 @@ impl Server {
                 writer.send(&Answer::Counters(counters)).await?;
                 Ok(Ok(number))
             }
+            Request::Publish { add, remove } => match self.publish(&add, &remove) {
+                Ok(published) => {
+                    for publishes in &published {
+                        writer.send(&Answer::Published(publishes.clone())).await?;
+                    }
+                    Ok(Ok(published.len()))
+                }
+                Err(why) => Ok(Err(why)),
+            },
         }
+    }
+
+    /// Changes what the proxy publishes, up to the first change that fails. Returns what it
+    /// publishes then: nothing, of a command that is no proxy.
+    fn publish(&self, add: &[String], remove: &[String]) -> Result<Vec<Publishes>, String> {
+        let Some(publishing) = &self.publishing else {
+            let nothing = add.is_empty() && remove.is_empty();
+            let why = || format!("ackline {} publishes no ports; ackline proxy does", self.about.command);
+            return if nothing { Ok(vec![]) } else { Err(why()) };
+        };
+        remove.iter().try_for_each(|text| publishing.remove(text))?;
+        add.iter().try_for_each(|text| publishing.add(text))?;
+        let published = publishing.list().into_iter();
+        Ok(published
+            .map(|one| Publishes { publish: one.publish.to_string(), listens: one.listens })
+            .collect())
     }
 
     async fn show(&self, filter: &Filter, writer: &mut Writer) -> io::Result<usize> {

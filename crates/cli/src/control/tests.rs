@@ -99,7 +99,8 @@ fn crowd() -> Crowd {
         tokio::spawn(alternate(busy, longest.clone()));
         (near, streams, addresses)
     });
-    let control = args.watch.control.place().serve(&stack, &settings, "send", RecordedCounters::default());
+    let control =
+        args.watch.control.place().serve(&stack, &settings, "send", RecordedCounters::default(), None);
     Crowd {
         at: StackChoice { pid: None, control: Some(path), max_answer: 1 << 30 },
         busy,

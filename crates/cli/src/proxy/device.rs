@@ -45,6 +45,8 @@ pub(super) struct Place {
     pub(super) title: String,
     /// The proxy's own addresses.
     pub(super) own: Vec<IpAddr>,
+    /// The only guest's, if there is one.
+    pub(super) guests: Vec<IpAddr>,
 }
 
 #[derive(Debug)]
@@ -68,7 +70,11 @@ impl Place {
     pub(super) fn find(args: &ProxyArgs, descriptor: Option<(i32, OwnedFd)>) -> Result<Self, Failure> {
         let ProxyDeviceArgs { tun, netns, socket, local, .. } = &args.device;
         let place = |kind, name: &str, title, own: &[IpAddr]| {
-            Ok(Self { kind, name: name.to_owned(), title, own: own.to_vec() })
+            let guests = match &kind {
+                Kind::Program(addresses) | Kind::Namespace(_, addresses) => addresses.guest().to_vec(),
+                Kind::Interface(_) | Kind::Tun(_) | Kind::Frames(_) | Kind::Socket(_) => vec![],
+            };
+            Ok(Self { kind, name: name.to_owned(), title, own: own.to_vec(), guests })
         };
         if let Some((number, fd)) = descriptor {
             let name = format!("descriptor {number}");

@@ -2,6 +2,7 @@
 
 mod device;
 mod namespace;
+pub(crate) mod publishing;
 mod report;
 mod way_out;
 
@@ -19,9 +20,10 @@ use crate::{output, tunnel};
 use ackline::Registry;
 use ackline::runtime::device::inherited;
 use ackline_proxy::{
-    Action, Config, ConfigFile, Exit, Limits, NameUse, Protocol, Proxy, Resolver, Rules, Upstream,
+    Action, Config, ConfigFile, Exit, Limits, NameUse, Protocol, Proxy, Publish, Resolver, Rules, Upstream,
 };
 use device::{Opened, Place};
+use publishing::{Publishing, to_guest};
 use report::Summary;
 use std::fs;
 use std::io;
@@ -41,16 +43,16 @@ pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> 
     // Before this process opens descriptors of its own, which could have the number.
     let descriptor = args.device.fd.map(|number| inherited(number).map(|fd| (number, fd))).transpose()?;
     let settings = args.policies.resolve(registry)?;
-    let (config, names) = plan(args)?;
+    let plan = plan(args)?;
     let out = way_out::plan(args)?;
     let json = args.json.as_deref().map(|path| ResultFile::open("--json", path)).transpose()?;
     let speaks = !args.quiet;
     let watch = args.watch.plan("proxy", speaks)?;
     // While the process has one thread.
     let place = Place::find(args, descriptor)?;
-    let config = Config { own: place.own.clone(), ..config };
+    let plan = Plan { config: Config { own: place.own.clone(), ..plan.config }, ..plan };
     let runtime = tunnel::runtime()?;
-    let outcome = runtime.block_on(serve(args, place, config, &names, out.as_ref(), &settings, watch));
+    let outcome = runtime.block_on(serve(args, place, plan, out.as_ref(), &settings, watch));
     runtime.shutdown_background();
     let (status, summary) = outcome?;
     if speaks {
@@ -63,14 +65,22 @@ pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> 
     status.map_or(Ok(()), program::outcome)
 }
 
-/// What the proxy is to do, as far as that can be told without touching the system, and who
-/// resolves names.
-fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
+/// What the proxy is to do.
+struct Plan {
+    config: Config,
+    /// Who resolves names.
+    names: Names,
+    publish: Vec<Publish>,
+}
+
+/// What can be told without touching the system.
+fn plan(args: &ProxyArgs) -> Result<Plan, Failure> {
     let file = args.config.as_deref().map(read).transpose()?;
     let usual = Config::default();
     let file = file.unwrap_or_default();
     let ConfigFile { rules, otherwise, dns, names: uses, udp_filtering, limits, .. } = file;
-    let ConfigFile { connect_timeout, server_timeout, backlog, windows, .. } = file;
+    let ConfigFile { connect_timeout, server_timeout, backlog, windows, publish, .. } = file;
+    let publish = publish.into_iter().chain(args.publish.iter().cloned()).collect();
     let through = |upstream: &Upstream| Action::Through(Arc::new(upstream.clone()));
     // The command line goes before the file.
     let otherwise = args.upstream.as_ref().map(through).or(otherwise);
@@ -118,7 +128,7 @@ fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
         say: Some(Arc::new(|line| output::say(&format!("ackline proxy: {line}")))),
         ..usual
     };
-    Ok((config, names))
+    Ok(Plan { config, names, publish })
 }
 
 /// A file of rules.
@@ -132,8 +142,7 @@ fn read(path: &Path) -> Result<ConfigFile, Failure> {
 async fn serve(
     args: &ProxyArgs,
     place: Place,
-    config: Config,
-    names: &Names,
+    plan: Plan,
     out: Option<&Tunnel>,
     settings: &Settings,
     watch: WatchPlan,
@@ -141,7 +150,11 @@ async fn serve(
     let mut signals = Signals::catch()?;
     let recording = watch.begin((&place.name, place.link()), settings)?;
     let title = place.title.clone();
-    let Opened { device, program, interface, queue } = place.open(args, names)?;
+    let Plan { config, names, publish } = plan;
+    let guests = place.guests.clone();
+    let publish = publish.iter().map(|published| to_guest(published, &guests)).collect::<Result<Vec<_>, _>>();
+    let publish = publish.map_err(|why| Failure::usage(format!("--publish {why}")))?;
+    let Opened { device, program, interface, queue } = place.open(args, &names)?;
     tunnel::claim_descriptors();
     let out = out.map(|tunnel| way_out::start(tunnel, settings)).transpose()?;
     let (stack, exit) = match &out {
@@ -161,7 +174,9 @@ async fn serve(
     let own = config.own.first().map(ToString::to_string).unwrap_or_default();
     let mut proxy = Proxy::new(&stack, config).map_err(refused)?;
     let meter = proxy.meter();
-    let watchers = recording.with_proxy(meter.clone()).watch(&stack, settings)?;
+    let publishing = Publishing::new(proxy.publisher(), guests);
+    publishing.begin(&publish)?;
+    let watchers = recording.with_proxy(meter.clone(), publishing).watch(&stack, settings)?;
     let stopwatch = Stopwatch::of_process();
     if !args.quiet && program.is_none() {
         output::say(&format!("proxy on {title}; its own address is {own}"));

@@ -1,7 +1,7 @@
 //! Where the clients of `ackline proxy` may be: behind a descriptor, in a namespace that others
 //! have made, on the Ethernet of a socket.
 
-use crate::common::{Ended, Running, ackline, scratch, text, until};
+use crate::common::{Ended, Running, ackline, run, scratch, text, until};
 use crate::emulate::resolver;
 use crate::net::*;
 use crate::proxy::{FAR, as_ordinary_user, http, socks, stdout};
@@ -375,4 +375,54 @@ fn connections_leave_by_an_ethernet_as_those_of_another_host() {
         let missing = ["proxy", "--out-dev", "no-such0", "--out-local", "10.8.0.2/24", "--", "true"];
         assert!(refused(&missing, 3).starts_with("ackline: --out-dev: there is no interface no-such0"));
     });
+}
+
+/// A server that tells each client its address, and a client that asks by a published port.
+#[test]
+fn a_program_is_reached_by_published_ports_and_sees_its_clients_addresses() {
+    const SERVER: &str = "import socket\n\
+        s = socket.create_server(('', 8000))\n\
+        while True:\n\
+        \x20   c, a = s.accept()\n\
+        \x20   c.sendall(a[0].encode())\n\
+        \x20   c.close()\n";
+    let name = "proxy_places::a_program_is_reached_by_published_ports_and_sees_its_clients_addresses";
+    if !has_programs(name, &["ip", "python3"]) {
+        return;
+    }
+    with_tun(name, || {
+        let host = ["address", "add", "203.0.113.1/32", "dev", "lo"];
+        let added = Command::new("ip").args(host).status().expect("ip is there");
+        assert!(added.success());
+        let (_directory, control) = scratch("control.sock");
+        let options = ["proxy", "--control", text(&control), "--publish", "8080:8000"];
+        let proxy = Running::start(&mut ackline(&[&options[..], &["--", "python3", "-c", SERVER]].concat()));
+        let ask = |at: &str| {
+            let to: SocketAddr = at.parse().expect("an address");
+            let stream = TcpStream::connect_timeout(&to, Duration::from_secs(2)).ok()?;
+            String::from_utf8(read_all(stream).ok()?).ok().filter(|told| !told.is_empty())
+        };
+        assert_eq!(until("the server", || ask("203.0.113.1:8080")), "203.0.113.1");
+        let publish = |args: &[&str]| run(&[&["publish", "--control", text(&control)], args].concat());
+        let listed = publish(&[]);
+        assert!(stdout(&listed).starts_with("8080:100.64.0.2:8000  pid="), "{listed:?}");
+        let added = publish(&["127.0.0.1:8081:8000"]);
+        assert!(stdout(&added).contains("127.0.0.1:8081:100.64.0.2:8000"), "{added:?}");
+        // The loopback's clients come from the proxy's own address.
+        assert_eq!(until("the server", || ask("127.0.0.1:8081")), "100.64.0.1");
+        let removed = publish(&["--remove", "8080:8000"]);
+        assert!(!stdout(&removed).contains("8080:"), "{removed:?}");
+        assert_eq!(ask("203.0.113.1:8080"), None);
+        for (arguments, part) in [
+            (&["8082:10.0.2.15:http"][..], "write [ADDR:]PORT[:GUEST][:PORT][/udp]"),
+            (&["--remove", "8080:8000"], "8080:100.64.0.2:8000 is not published"),
+            (&["127.0.0.1:8081:8000"], "is published already"),
+        ] {
+            let refused = publish(arguments);
+            assert!(refused.status == Some(2) && refused.complaint().contains(part), "{refused:?}");
+        }
+        drop(proxy);
+    });
+    let complaint = refused(&["proxy", "--tun", "no", "--publish", "80:81"], 2);
+    assert_eq!(complaint, "ackline: --publish 80:81: name the guest, as in 80:10.0.2.15:81");
 }

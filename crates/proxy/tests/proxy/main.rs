@@ -9,6 +9,7 @@ mod judge_of_names;
 mod judge_of_translation;
 mod limits;
 mod names;
+mod published;
 mod servers;
 mod upstreams;
 mod world;

@@ -1,6 +1,6 @@
 //! A client, a proxy, and what lies between.
 
-use ackline_proxy::{Config, Meter, Proxy, Rules, Stats};
+use ackline_proxy::{Config, Meter, Proxy, Publisher, Rules, Stats};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_runtime::{Device, Stack, TcpStream};
 use std::io;
@@ -27,6 +27,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct World {
     pub(crate) client: Stack,
     pub(crate) meter: Meter,
+    pub(crate) publisher: Publisher,
     /// What the proxy has said.
     pub(crate) lines: Arc<Mutex<Vec<String>>>,
     end: oneshot::Sender<Duration>,
@@ -53,7 +54,7 @@ pub(crate) fn between(client: Stack, stack: &Stack, mut config: Config) -> World
     config.own = vec![OWN.into(), OWN6.into()];
     config.loopback = true;
     let mut proxy = Proxy::new(stack, config).expect("a proxy");
-    let meter = proxy.meter();
+    let (meter, publisher) = (proxy.meter(), proxy.publisher());
     let (end, ended) = oneshot::channel();
     let proxy = tokio::spawn(async move {
         let limit = tokio::select! {
@@ -64,7 +65,7 @@ pub(crate) fn between(client: Stack, stack: &Stack, mut config: Config) -> World
             proxy.finish(limit).await;
         }
     });
-    World { client, meter, lines, end, proxy }
+    World { client, meter, publisher, lines, end, proxy }
 }
 
 impl World {
