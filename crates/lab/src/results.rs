@@ -181,6 +181,12 @@ pub struct QueueResult {
     /// Waiting times of packets, from arrival to the first bit on the link, s. Every packet counts;
     /// percentiles are right to a thousandth.
     pub delay_s: Option<Spread>,
+    /// Of a queue with one for L4S traffic: the same in that, and in the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l4s_delay_s: Option<Spread>,
+    /// In the other one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classic_delay_s: Option<Spread>,
     /// The share of time in which the link was serialising.
     pub utilisation: f64,
     /// Bits per second, headers included, that arrived at the other end.
@@ -390,6 +396,23 @@ impl RunResult {
                 add(
                     false,
                     format!("{link} delay p99"),
+                    "ms",
+                    "99th percentile of these times",
+                    delay.p99 * 1e3,
+                );
+            }
+            for (queue, delay) in [("L4S", &queue.l4s_delay_s), ("classic", &queue.classic_delay_s)] {
+                let Some(delay) = delay else { continue };
+                add(
+                    true,
+                    format!("{link} {queue} delay"),
+                    "ms",
+                    "mean waiting time in this one of the two queues",
+                    delay.mean * 1e3,
+                );
+                add(
+                    true,
+                    format!("{link} {queue} delay p99"),
                     "ms",
                     "99th percentile of these times",
                     delay.p99 * 1e3,

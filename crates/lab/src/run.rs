@@ -523,11 +523,14 @@ impl Reading<'_> {
                 let (before, after) = (&self.before.links[number], &self.after.links[number]);
                 let link = self.net.links[*place].index();
                 let queue = record.queues.iter().find(|queue| queue.link == link);
+                let dual = queue.and_then(|queue| queue.dual.as_ref());
                 QueueResult {
                     link: self.setup.links[*place].name.clone(),
                     queue: queue.map(|queue| queue.queue.clone()).unwrap_or_default(),
                     rate_bps: queue.and_then(|queue| queue.rate_bps),
                     delay_s: queue.and_then(|queue| Spread::of_delays(&queue.delay)),
+                    l4s_delay_s: dual.and_then(|dual| Spread::of_delays(&dual.l4s)),
+                    classic_delay_s: dual.and_then(|dual| Spread::of_delays(&dual.classic)),
                     utilisation: (after.busy - before.busy).as_secs_f64() / self.seconds(),
                     throughput_bps: (after.delivered_bytes - before.delivered_bytes) as f64 * 8.0
                         / self.seconds(),

@@ -66,6 +66,8 @@ pub struct PacketData {
     pub price: u32,
     /// The sender computed the transport checksum, so the receiver verifies it.
     pub checksummed: bool,
+    /// Its last queue was one for L4S traffic, beside one for everything else.
+    pub l4s_queue: bool,
     /// Number of routers that may still forward it.
     pub(crate) hops_left: u8,
     /// The node of its destination address, as determined by its sender; `None` if unknown, so that
@@ -143,8 +145,10 @@ pub struct Origin {
 pub enum EcnField {
     /// The transport does not understand ECN.
     NotEct,
-    /// ECT(0), ECT(1).
-    Ect,
+    /// ECT(0): capable of classic ECN.
+    Ect0,
+    /// ECT(1): capable of L4S (RFC 9331, section 4.1).
+    Ect1,
     /// Congestion experienced.
     Ce,
 }
@@ -304,9 +308,16 @@ impl PacketData {
     pub fn ecn(&self) -> EcnField {
         match self.traffic_class().unwrap_or(0) & 3 {
             0 => EcnField::NotEct,
-            3 => EcnField::Ce,
-            _ => EcnField::Ect,
+            1 => EcnField::Ect1,
+            2 => EcnField::Ect0,
+            _ => EcnField::Ce,
         }
+    }
+
+    /// True if a queue for L4S is to take it (RFC 9331, section 5.1): ECT(1) or CE.
+    #[must_use]
+    pub fn is_l4s(&self) -> bool {
+        matches!(self.ecn(), EcnField::Ect1 | EcnField::Ce)
     }
 
     /// Sets CE if the packet is ECN-capable. False if it is not.
@@ -314,7 +325,7 @@ impl PacketData {
         match self.ecn() {
             EcnField::NotEct => return false,
             EcnField::Ce => return true,
-            EcnField::Ect => {}
+            EcnField::Ect0 | EcnField::Ect1 => {}
         }
         match &mut self.body {
             Body::Octets(octets) if octets[0] >> 4 == 4 => {
@@ -461,6 +472,7 @@ impl PacketPool {
                 from: None,
                 to: None,
                 checksummed: true,
+                l4s_queue: false,
                 super_packet: None,
                 hops_left: 0,
                 origin,
@@ -470,7 +482,7 @@ impl PacketPool {
         // All but the body, which the caller writes.
         (packet.price, packet.hops_left, packet.checksummed, packet.super_packet) = (0, 0, true, None);
         (packet.sent_at, packet.queued_at, packet.number) = (at, at, number);
-        (packet.from, packet.to, packet.origin) = (None, None, origin);
+        (packet.from, packet.to, packet.origin, packet.l4s_queue) = (None, None, origin, false);
         packet
     }
 
@@ -505,6 +517,7 @@ pub(crate) mod test_packets {
             from: None,
             to: None,
             checksummed: true,
+            l4s_queue: false,
             super_packet: None,
             hops_left: 64,
             origin: Origin {

@@ -616,7 +616,7 @@ impl Sim {
         let now = self.now;
         let link = &mut self.links[id.index()];
         link.stats.offered += 1;
-        packet.queued_at = now;
+        (packet.queued_at, packet.l4s_queue) = (now, false);
         notify(&mut self.observers, now, id, PacketEvent::Offered, &packet);
         if link.fed {
             self.serve(id, packet);

@@ -6,8 +6,9 @@ use ackline_netsim::impair::{
     Corrupt, DropList, Duplicate, During, GilbertElliott, Impairment, Jitter, Loss, Reorder, Which,
 };
 use ackline_netsim::queue::{
-    Action, Adaptive, CoDel, CoDelParams, DropTail, FqCoDel, FqCoDelParams, Limit, Pie, PieParams, Queue,
-    Ramp, Red, RedParams, Step,
+    Action, Adaptive, Arithmetic, CeThreshold, CoDel, CoDelParams, CurvyRed, CurvyRedParams, DropTail,
+    DualPi2, DualPi2Params, FqCoDel, FqCoDelParams, L4sRamp, Limit, Pi2, Pi2Params, PiParams, Pie, PieParams,
+    Queue, Ramp, Red, RedParams, Step, Turns,
 };
 use ackline_netsim::{LinkSpec, Service, Trace};
 use ackline_tcp_core::{Duration, Instant};
@@ -38,6 +39,9 @@ pub(crate) enum QueueSetup {
     CoDel(CoDelParams),
     FqCoDel(FqCoDelParams),
     Pie(PieParams),
+    Pi2(Pi2Params),
+    DualPi2(DualPi2Params),
+    CurvyRed(CurvyRedParams),
 }
 
 /// An impairment.
@@ -158,7 +162,63 @@ fn queue(item: &Item<'_>) -> Result<QueueSetup> {
                 action: action(&table)?,
             })
         }
+        "pi2" => {
+            let default = Pi2Params::default();
+            QueueSetup::Pi2(Pi2Params {
+                limit,
+                pi: pi(&table)?,
+                coupling: table.or("coupling", default.coupling, Item::number)?,
+            })
+        }
+        "dualpi2" => {
+            let default = DualPi2Params::default();
+            QueueSetup::DualPi2(DualPi2Params {
+                limit,
+                pi: pi(&table)?,
+                coupling: table.or("coupling", default.coupling, Item::number)?,
+                ramp: L4sRamp {
+                    min: table.or("mark_from", default.ramp.min, Item::time)?,
+                    range: table.or("mark_range", default.ramp.range, Item::time)?,
+                    min_packets: table
+                        .or("mark_packets", default.ramp.min_packets, |item| Ok(item.integer()? as usize))?,
+                },
+                turns: match table.get("shift") {
+                    Some(shift) if table.get("classic_share").is_some() => {
+                        return Err(shift.error("classic_share says it already; give one of the two"));
+                    }
+                    Some(shift) => Turns::Shifted(shift.time()?),
+                    None => Turns::Weighted {
+                        classic: table.or("classic_share", 10, |item| Ok(item.integer()? as u8))?,
+                    },
+                },
+            })
+        }
+        "curvy-red" => {
+            let default = CurvyRedParams::default();
+            QueueSetup::CurvyRed(CurvyRedParams {
+                limit,
+                min: table.or("min", default.min, Item::time)?,
+                classic_range: table.or("classic_range", default.classic_range, Item::time)?,
+                l4s_range: table.or("l4s_range", default.l4s_range, Item::time)?,
+                weight_log: table.or("wlog", default.weight_log, |item| Ok(item.integer()? as u32))?,
+                step: table.or("step", default.step, Item::time)?,
+                turns: Turns::Shifted(table.or("shift", Duration::from_millis(50), Item::time)?),
+            })
+        }
         _ => QueueSetup::DropTail(limit),
+    })
+}
+
+/// The controller of PI2 and DualPI2.
+fn pi(table: &Table<'_>) -> Result<PiParams> {
+    let default = PiParams::default();
+    let arithmetics = [("real", Arithmetic::Real), ("linux", Arithmetic::Linux)];
+    Ok(PiParams {
+        target: table.or("target", default.target, Item::time)?,
+        update: table.or("update", default.update, Item::time)?,
+        alpha: table.or("alpha", default.alpha, Item::number)?,
+        beta: table.or("beta", default.beta, Item::number)?,
+        arithmetic: table.or("arithmetic", default.arithmetic, |item| item.choice(&arithmetics))?,
     })
 }
 
@@ -170,7 +230,17 @@ fn codel(table: &Table<'_>, limit: Limit) -> Result<CoDelParams> {
         interval: table.or("interval", default.interval, Item::time)?,
         mtu: table.or("mtu", default.mtu, |item| Ok(item.integer()? as u32))?,
         action: action(table)?,
+        ce_threshold: ce_threshold(table)?,
     })
+}
+
+fn ce_threshold(table: &Table<'_>) -> Result<Option<CeThreshold>> {
+    let l4s_only = table.or("ce_l4s_only", false, Item::switch)?;
+    match table.get("ce_threshold") {
+        Some(item) => Ok(Some(CeThreshold { sojourn: item.time()?, l4s_only })),
+        None if l4s_only => Err(table.error("ce_l4s_only needs a ce_threshold")),
+        None => Ok(None),
+    }
 }
 
 /// What happens to a packet that the queue picks.
@@ -221,6 +291,9 @@ impl QueueSetup {
             Self::CoDel(params) => params.limit,
             Self::FqCoDel(params) => params.codel.limit,
             Self::Pie(params) => params.limit,
+            Self::Pi2(params) => params.limit,
+            Self::DualPi2(params) => params.limit,
+            Self::CurvyRed(params) => params.limit,
         }
     }
 
@@ -233,6 +306,9 @@ impl QueueSetup {
             Self::CoDel(params) => Box::new(CoDel::new(params)),
             Self::FqCoDel(params) => Box::new(FqCoDel::new(params)),
             Self::Pie(params) => Box::new(Pie::new(params)),
+            Self::Pi2(params) => Box::new(Pi2::new(params)),
+            Self::DualPi2(params) => Box::new(DualPi2::new(params)),
+            Self::CurvyRed(params) => Box::new(CurvyRed::new(params)),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! then more often, by the inverse square root of the number of drops.
 
 use super::{Action, DropReason, Limit, PacketFifo, Queue, QueueCx};
-use crate::packet::Packet;
+use crate::packet::{EcnField, Packet};
 use ackline_tcp_core::{Duration, Instant};
 
 /// Settings of [`CoDel`].
@@ -18,6 +18,24 @@ pub struct CoDelParams {
     pub mtu: u32,
     /// What to do with a selected packet.
     pub action: Action,
+    /// Also marks packets that waited longer than this, whatever the interval says.
+    pub ce_threshold: Option<CeThreshold>,
+}
+
+/// Marking by the sojourn time alone, as L4S needs it (RFC 9332, section 2.5.1.1) and Linux's CoDel
+/// and FQ-CoDel have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CeThreshold {
+    /// The longest time without a mark.
+    pub sojourn: Duration,
+    /// It holds for packets with ECT(1) alone (Linux: `ce_threshold_selector 0x1/0x3`).
+    pub l4s_only: bool,
+}
+
+impl CeThreshold {
+    fn picks(self, cx: &QueueCx<'_>, packet: &Packet) -> bool {
+        cx.now.since(packet.queued_at) > self.sojourn && (!self.l4s_only || packet.ecn() == EcnField::Ect1)
+    }
 }
 
 impl Default for CoDelParams {
@@ -28,6 +46,7 @@ impl Default for CoDelParams {
             interval: Duration::from_millis(100),
             mtu: 1_500,
             action: Action::Mark,
+            ce_threshold: None,
         }
     }
 }
@@ -90,8 +109,22 @@ impl Control {
         from + Duration::from_nanos(nanos as u64)
     }
 
-    /// Section 5.4: the next packet that is neither dropped nor missing.
+    /// The next packet.
     pub(super) fn dequeue(
+        &mut self,
+        cx: &mut QueueCx<'_>,
+        params: &CoDelParams,
+        fifo: &mut PacketFifo,
+    ) -> Option<Packet> {
+        let mut packet = self.controlled(cx, params, fifo)?;
+        if params.ce_threshold.is_some_and(|threshold| threshold.picks(cx, &packet)) {
+            cx.mark(&mut packet);
+        }
+        Some(packet)
+    }
+
+    /// Section 5.4: the next packet that is neither dropped nor missing.
+    fn controlled(
         &mut self,
         cx: &mut QueueCx<'_>,
         params: &CoDelParams,
@@ -202,6 +235,22 @@ mod tests {
             expected += 100e6 / libm::sqrt(count as f64);
             let late = time.as_nanos() as f64 - expected;
             assert!((-1e3..=1.01e6).contains(&late), "drop {count}: {late} ns late");
+        }
+    }
+
+    #[test]
+    fn a_threshold_marks_what_has_waited_longer() {
+        let sojourn = Duration::from_millis(1);
+        for (l4s_only, marked) in [(false, 2), (true, 1)] {
+            let ce_threshold = Some(CeThreshold { sojourn, l4s_only });
+            let params = CoDelParams { ce_threshold, ..CoDelParams::default() };
+            let mut bench = Bench::new(CoDel::new(params), 8_000_000, 0);
+            for micros in [1_000, 1_001] {
+                (0..3).for_each(|ecn| bench.arrive_with_ecn(1_000, ecn));
+                bench.now += Duration::from_micros(micros);
+                (0..3).for_each(|_| drop(bench.leave()));
+            }
+            assert_eq!((bench.marked, bench.dropped.len()), (marked, 0), "L4S alone: {l4s_only}");
         }
     }
 

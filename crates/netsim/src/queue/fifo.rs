@@ -2,6 +2,7 @@
 
 use super::QueueCx;
 use crate::packet::Packet;
+use ackline_tcp_core::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// A first-in first-out queue that counts its bytes.
@@ -21,6 +22,11 @@ impl PacketFifo {
         let packet = self.packets.pop_front()?;
         self.bytes -= cx.cost(&packet);
         Some(packet)
+    }
+
+    /// How long the first packet has waited; zero if there is none.
+    pub(super) fn delay(&self, now: Instant) -> Duration {
+        self.packets.front().map_or(Duration::ZERO, |packet| now.since(packet.queued_at))
     }
 
     pub(super) fn packets(&self) -> usize {

@@ -189,6 +189,30 @@ mod tests {
         assert_eq!(next.len(), 100, "the new flow's");
     }
 
+    /// `aX:n` is a packet of n bytes of flow X, `d` a departure: the flows that leave, `-` for
+    /// none.
+    fn turns(events: &str) -> String {
+        let mut bench = Bench::new(FqCoDel::new(small(1_000)), 8_000_000, 1);
+        let mut left = String::new();
+        for event in events.split(' ') {
+            let Some((flow, len)) = event.strip_prefix('a').and_then(|arrival| arrival.split_once(':'))
+            else {
+                let host = bench.leave().map(|packet| packet.octets()[15]);
+                left += &host.map_or("-".to_owned(), |host| host.to_string());
+                continue;
+            };
+            bench.arrive_from(flow.parse().expect("a flow"), len.parse().expect("bytes"));
+        }
+        left
+    }
+
+    #[test]
+    fn takes_turns_as_the_rfc_says() {
+        assert_eq!(turns("a1:1514 a1:1514 a1:1514 a2:60 d a3:700 d d d d d"), "12311-");
+        assert_eq!(turns("a1:1514 a1:1514 a1:1514 d d a2:60 d d a2:60 d d"), "11212-");
+        assert_eq!(turns("a1:100 d a1:100 d a1:100 d d a1:100 d"), "111-1");
+    }
+
     #[test]
     fn a_flow_has_the_same_bucket_on_every_machine() {
         let mut bench = Bench::new(FqCoDel::new(small(1_000)), 8_000_000, 1);

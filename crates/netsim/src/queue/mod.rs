@@ -4,16 +4,27 @@
 //! without the one being serialised.
 
 mod codel;
+mod coupling;
+mod curvy_red;
 mod drop_tail;
+mod dual;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
+mod pi2;
+mod pi_controller;
 mod pie;
 mod red;
 mod threshold;
 
-pub use codel::{CoDel, CoDelParams};
+pub use codel::{CeThreshold, CoDel, CoDelParams};
+pub use curvy_red::{CurvyRed, CurvyRedParams};
 pub use drop_tail::DropTail;
+pub use dual::Turns;
+pub use dualpi2::{DualPi2, DualPi2Params, Ramp as L4sRamp};
 pub use fq_codel::{FqCoDel, FqCoDelParams};
+pub use pi_controller::{Arithmetic, PiParams};
+pub use pi2::{Pi2, Pi2Params};
 pub use pie::{Pie, PieParams};
 pub use red::{Adaptive, Red, RedParams};
 pub use threshold::{Ramp, Step};
@@ -93,6 +104,11 @@ impl QueueCx<'_> {
         }
         self.drop(packet, DropReason::Aqm);
         None
+    }
+
+    /// Marks a packet that is ECN-capable.
+    fn mark(&mut self, packet: &mut Packet) {
+        *self.marked += u64::from(packet.mark());
     }
 
     fn drop(&mut self, packet: Packet, reason: DropReason) {
@@ -204,13 +220,20 @@ pub(crate) mod bench {
             }
         }
 
-        fn with<R>(&mut self, f: impl FnOnce(&mut Q, &mut QueueCx<'_>) -> R) -> R {
+        pub(crate) fn with<R>(&mut self, f: impl FnOnce(&mut Q, &mut QueueCx<'_>) -> R) -> R {
             let Self { queue, now, rate, rng, dropped, marked, .. } = self;
             f(queue, &mut QueueCx { now: *now, rate: *rate, framing: 0, rng, dropped, marked })
         }
 
         pub(crate) fn arrive(&mut self, len: usize, ect: bool) {
             self.offer(ipv4(self.number, len, ect));
+        }
+
+        /// A packet with this ECN field: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+        pub(crate) fn arrive_with_ecn(&mut self, len: usize, ecn: u8) {
+            let mut packet = ipv4(self.number, len, false);
+            packet.octets_mut()[1] = ecn;
+            self.offer(packet);
         }
 
         /// A packet of 10.0.1.`host`.

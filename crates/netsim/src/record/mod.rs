@@ -13,7 +13,7 @@ mod trace;
 
 pub use conn::{ConnRecord, ConnSample};
 pub use delay::DelayRecord;
-pub use queue::{Bin, Counters, QueueRecord, QueueSample, Window};
+pub use queue::{Bin, Counters, DualDelays, QueueRecord, QueueSample, Window};
 pub use series::Metric;
 pub use trace::{PacketTrace, TraceOptions, TraceRow};
 
@@ -181,7 +181,7 @@ impl Observer for Recorder {
             && (self.options.from..self.options.until).contains(&now)
             && let Some(queue) = self.queue(link)
         {
-            queue.waited(now, now.since(packet.queued_at));
+            queue.waited(now, now.since(packet.queued_at), packet.l4s_queue);
         }
         if let Some(tracer) = &mut self.trace {
             tracer.packet(now, link, event, packet);

@@ -28,8 +28,20 @@ pub struct QueueRecord {
     pub metrics: Vec<Metric>,
     /// Queueing delays within the window.
     pub delay: DelayRecord,
+    /// Of a queue with one for L4S traffic: the delays in that, and in the other.
+    #[serde(default)]
+    pub dual: Option<DualDelays>,
     /// Totals within the window; `None` if it contains fewer than two sampling instants.
     pub window: Option<Window>,
+}
+
+/// Queueing delays in the two queues of a DualQ.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DualDelays {
+    /// In the queue for L4S traffic.
+    pub l4s: DelayRecord,
+    /// In the other one.
+    pub classic: DelayRecord,
 }
 
 /// A queue at one instant.
@@ -166,6 +178,8 @@ pub(super) struct QueueRecorder {
     record: QueueRecord,
     thinning: Thinning,
     delays: Delays,
+    /// Those in the queues for L4S and for classic traffic.
+    dual: [Delays; 2],
     /// The first sampling instant of the window.
     begin: Option<(Instant, Counters)>,
 }
@@ -181,22 +195,32 @@ impl QueueRecorder {
             samples: vec![],
             metrics: vec![],
             delay: DelayRecord::default(),
+            dual: None,
             window: None,
         };
         Self {
             record,
             thinning: Thinning::new(options.max_points),
             delays: Delays::new(options.exact_delays),
+            dual: [Delays::new(0), Delays::new(0)],
             begin: None,
         }
     }
 
     pub(super) fn record(&self) -> QueueRecord {
-        QueueRecord { delay: self.delays.record(), ..self.record.clone() }
+        let [l4s, classic] = self.dual.each_ref().map(Delays::record);
+        let dual = (l4s.count > 0).then_some(DualDelays { l4s, classic });
+        QueueRecord { delay: self.delays.record(), dual, ..self.record.clone() }
     }
 
-    pub(super) fn waited(&mut self, now: Instant, delay: Duration) {
+    pub(super) fn waited(&mut self, now: Instant, delay: Duration, l4s_queue: bool) {
         self.delays.add(now, delay);
+        let [l4s, classic] = &mut self.dual;
+        if l4s_queue {
+            l4s.add(now, delay);
+        } else {
+            classic.add(now, delay);
+        }
     }
 
     pub(super) fn sample(&mut self, now: Instant, link: LinkId, view: &View<'_>, in_window: bool) {

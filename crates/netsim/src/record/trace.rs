@@ -130,7 +130,8 @@ impl Tracer {
             ip_bytes: packet.len() as u32,
             ecn: match packet.ecn() {
                 EcnField::NotEct => "not-ect",
-                EcnField::Ect => "ect",
+                EcnField::Ect0 => "ect0",
+                EcnField::Ect1 => "ect1",
                 EcnField::Ce => "ce",
             }
             .into(),

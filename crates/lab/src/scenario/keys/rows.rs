@@ -289,11 +289,40 @@ const ACTION: Key = Key::or(
     "what happens to a packet that the queue picks",
 );
 
-const CODEL: [Key; 4] = [
+const CODEL: [Key; 6] = [
     Key::or("target", Period, "5ms", "standing delay that is acceptable"),
     Key::or("interval", Period, "100ms", "time within which the delay must fall below `target`"),
     Key::or("mtu", Integer(0, 65_535, "bytes"), "1500", "no packet is picked while no more than this waits"),
     ACTION,
+    Key::maybe(
+        "ce_threshold",
+        Period,
+        "waits above this are marked too, whatever the interval says: for L4S",
+    ),
+    Key::or("ce_l4s_only", Switch, "false", "`ce_threshold` holds for packets with ECT(1) alone"),
+];
+
+/// The controller of PI2 and DualPI2.
+const PI: [Key; 6] = [
+    Key::or("target", Period, "15ms", "queueing delay that it aims at"),
+    Key::or("update", Period, "15ms", "time between two updates of the probability"),
+    Key::or("alpha", Number(0.0, 1_000.0), "0.15", "weight of the distance to `target`, per second"),
+    Key::or("beta", Number(0.0, 1_000.0), "3", "weight of the delay's trend, per second"),
+    Key::or(
+        "coupling",
+        Number(0.1, 100.0),
+        "2",
+        "how much more often L4S traffic is marked than the square root of classic traffic's probability",
+    ),
+    Key::or(
+        "arithmetic",
+        Choice(&[
+            ("real", "real numbers, marks at even distances (RFC 9332)"),
+            ("linux", "the integers of Linux's `sch_dualpi2`, marks at random"),
+        ]),
+        "real",
+        "how the controller calculates",
+    ),
 ];
 
 static QUEUE: Section = Section {
@@ -364,6 +393,8 @@ static QUEUE: Section = Section {
                 CODEL[1],
                 CODEL[2],
                 CODEL[3],
+                CODEL[4],
+                CODEL[5],
                 Key::or("quantum", Integer(1, 65_535, "bytes"), "1514", "what a flow may send in its turn"),
                 Key::or("flows", Integer(1, 65_536, ""), "1024", "queues over which flows are spread"),
             ],
@@ -384,6 +415,72 @@ static QUEUE: Section = Section {
                 Key::or("beta", Number(0.0, 1_000.0), "1.25", "weight of the delay's trend, per second"),
                 Key::or("burst", Time, "150ms", "length of a burst that passes undisturbed"),
                 ACTION,
+            ],
+            options: None,
+        },
+        Kind {
+            name: "pi2",
+            summary: "PI2: one queue; classic packets are picked with the square of the probability that marks L4S traffic.",
+            keys: &PI,
+            options: None,
+        },
+        Kind {
+            name: "dualpi2",
+            summary: "DualPI2 (RFC 9332): a shallow queue for L4S traffic, ECT(1) and CE, coupled with one for everything else.",
+            keys: &[
+                PI[0],
+                PI[1],
+                PI[2],
+                PI[3],
+                PI[4],
+                PI[5],
+                Key::or("mark_from", Time, "800us", "wait up to which the L4S queue itself marks nothing"),
+                Key::or(
+                    "mark_range",
+                    Time,
+                    "400us",
+                    "from `mark_from`, over which its probability rises to 1",
+                ),
+                Key::or(
+                    "mark_packets",
+                    Integer(0, 1_000, "packets"),
+                    "1",
+                    "it marks nothing of its own while it holds no more than these",
+                ),
+                Key::or(
+                    "classic_share",
+                    Integer(1, 99, "%"),
+                    "10",
+                    "bytes for the classic queue if both wait",
+                ),
+                Key::maybe(
+                    "shift",
+                    Time,
+                    "instead of `classic_share`: the older packet leaves, where L4S counts as older by this",
+                ),
+            ],
+            options: None,
+        },
+        Kind {
+            name: "curvy-red",
+            summary: "Curvy RED (RFC 9332, appendix B): DualPI2's queues, coupled by the averaged delay of the classic one.",
+            keys: &[
+                Key::or("min", Time, "500us", "averaged delay below which nothing is picked"),
+                Key::or(
+                    "classic_range",
+                    Period,
+                    "500ms",
+                    "from `min`, over which the root of the classic probability rises to 1",
+                ),
+                Key::or(
+                    "l4s_range",
+                    Period,
+                    "250ms",
+                    "from `min`, over which the coupled probability of L4S traffic rises to 1",
+                ),
+                Key::or("wlog", Integer(0, 31, ""), "5", "the average's weight is 2^-wlog"),
+                Key::or("step", Time, "1ms", "wait above which L4S packets are marked"),
+                Key::or("shift", Time, "50ms", "the older packet leaves, where L4S counts as older by this"),
             ],
             options: None,
         },

@@ -73,6 +73,10 @@ fn corpus() -> Vec<String> {
             "kind = \"codel\"",
             "kind = \"fq-codel\"",
             "kind = \"pie\"",
+            "kind = \"pi2\"",
+            "kind = \"dualpi2\"",
+            "kind = \"dualpi2\", shift = \"50ms\"",
+            "kind = \"curvy-red\"",
         ]
         .map(|queue| link(&format!("queue = {{ {queue} }}"))),
     );
