@@ -6,7 +6,7 @@
 
 use crate::script::{OptionLine, TcpLine};
 use ackline_tcp_core::SeqNum;
-use ackline_tcp_core::wire::{TcpFlags, TcpOption, TcpSegment, Timestamps};
+use ackline_tcp_core::wire::{AccEcnOrder, TcpFlags, TcpOption, TcpSegment, Timestamps};
 use std::net::SocketAddr;
 
 /// A connection of the script.
@@ -120,6 +120,10 @@ impl Flow {
             TcpOption::FastOpen(cookie) => OptionLine::FastOpen {
                 cookie: Some(cookie.as_slice().to_vec()),
                 experimental: cookie.is_experimental(),
+            },
+            TcpOption::AccEcn(ref counters) => OptionLine::AccEcn {
+                ect1_first: counters.order() == AccEcnOrder::Ect1First,
+                counters: counters.fields().to_vec(),
             },
             TcpOption::Unknown { kind, data } => OptionLine::unknown(kind, data),
         }

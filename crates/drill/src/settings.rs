@@ -93,8 +93,9 @@ pub(crate) struct Settings {
     pub(crate) profile: Profile,
     pub(crate) host: EndpointConfig,
     pub(crate) conn: ConnConfig,
-    /// Accept ECN, but do not ask for it (`tcp_ecn=2`).
-    pub(crate) passive_ecn: bool,
+    /// The ECN that is asked for, if it is another than the one that is accepted (`tcp_ecn` of 2, 4
+    /// and 5).
+    pub(crate) asked_ecn: Option<Ecn>,
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     pub(crate) tolerance_usecs: u64,
@@ -132,7 +133,7 @@ impl Settings {
             profile,
             host,
             conn,
-            passive_ecn: false,
+            asked_ecn: None,
             local: SocketAddr::new(v4.0, DEFAULT_PORT),
             remote: SocketAddr::new(v4.1, DEFAULT_PORT),
             tolerance_usecs: 4_000,
@@ -264,13 +265,17 @@ impl Settings {
             "tcp_dsack" => conn.dsack = is_on()?,
             "tcp_window_scaling" => conn.window_scale = is_on()?,
             "tcp_ecn" => {
-                self.passive_ecn = number()? == 2;
-                conn.ecn = match number()? {
-                    0 => Ecn::Off,
-                    1 | 2 => Ecn::Classic,
+                (conn.ecn, self.asked_ecn) = match number()? {
+                    0 => (Ecn::Off, None),
+                    1 => (Ecn::Classic, None),
+                    2 => (Ecn::Classic, Some(Ecn::Off)),
+                    3 => (Ecn::Accurate, None),
+                    4 => (Ecn::Accurate, Some(Ecn::Classic)),
+                    5 => (Ecn::Accurate, Some(Ecn::Off)),
                     _ => return Err(wrong()),
                 };
             }
+            "tcp_ecn_option" => conn.accecn_option = small()?.min(3),
             "tcp_wmem" => {
                 let (default, max) = three()?;
                 (conn.min_send_buffer, conn.send_buffer) = (Some(default), max);

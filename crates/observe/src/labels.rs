@@ -108,6 +108,7 @@ pub const fn ecn(mode: Ecn) -> &'static str {
         Ecn::Off => "off",
         Ecn::Classic => "classic",
         Ecn::Dctcp => "dctcp",
+        Ecn::Accurate => "accurate",
         _ => "other",
     }
 }

@@ -437,6 +437,13 @@ pub struct ConnConfig {
     pub ttl: Option<u8>,
     /// The kind of explicit congestion notification to request and to accept.
     pub ecn: Ecn,
+    /// When the option of accurate ECN is sent (RFC 9768, section 3.2.3): 0 never, 1 after changes
+    /// and on marks, 2 on every ACK if one of its counters has grown, 3 as 2, although options seem
+    /// to be why segments are lost.
+    pub accecn_option: u8,
+    /// With accurate ECN, data leaves with ECT(1) whatever the congestion control asks for: for
+    /// scalable controls other than Prague in networks of one's own (RFC 9331, section 4.1).
+    pub l4s: bool,
 }
 
 impl Default for ConnConfig {
@@ -488,6 +495,8 @@ impl Default for ConnConfig {
             dscp: 0,
             ttl: None,
             ecn: Ecn::Off,
+            accecn_option: 2,
+            l4s: false,
         }
     }
 }

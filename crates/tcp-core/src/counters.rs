@@ -157,6 +157,13 @@ counters! {
     tcp_ts_reorder, "AcklineTcpTsReorder", "Connections whose path was first seen to reorder by timestamps.";
     tcp_delivered_ce, "TcpExtTCPDeliveredCE", "Segments delivered whose ACK said ECE, where ECN is in use.";
     tcp_ecn_reductions, "AcklineTcpEcnReductions", "Windows reduced because of ECE.";
+    acc_ecn_agreed, "AcklineAccEcnAgreed", "Connections that use accurate ECN.";
+    acc_ecn_safe_readings, "AcklineAccEcnSafeReadings", "ACKs of so many segments that ACE may have wrapped, and was taken to have.";
+    acc_ecn_options_sent, "AcklineAccEcnOptionsSent", "Options of accurate ECN sent.";
+    acc_ecn_options_omitted, "AcklineAccEcnOptionsOmitted", "Options of accurate ECN left out, because there was no room beside SACK blocks or data.";
+    acc_ecn_option_failed, "AcklineAccEcnOptionFailed", "Times that options of accurate ECN seemed to be why segments are lost, or arrived with impossible counters.";
+    acc_ecn_mangled, "AcklineAccEcnMangled", "Connections that stopped to set ECT, because the path or the peer changes what ECN says.";
+    acc_ecn_ace_zero, "AcklineAccEcnAceZero", "Connections whose ACE was cleared on the way, so that it tells nothing.";
     tcp_ce_turns_merged, "AcklineTcpCETurnsMerged", "Runs of marked or unmarked segments not told apart: too many changes waited for an ACK.";
     tcp_dsack_old_sent, "TcpExtTCPDSACKOldSent", "DSACKs sent for data below RCV.NXT.";
     tcp_dsack_ofo_sent, "TcpExtTCPDSACKOfoSent", "DSACKs sent for data beyond RCV.NXT.";

@@ -10,7 +10,7 @@ use core::net::SocketAddr;
 ///
 /// Of `struct tcp_info` there is no field for what this stack does not have: `fackets` and
 /// `last_ack_sent` (always 0 in Linux), `rcv_ssthresh` ([`rcv_space`](Self::rcv_space) is the limit
-/// of the window), `max_pacing_rate`, `rehash`, and the counts of accurate ECN. Times that go on
+/// of the window), `max_pacing_rate` and `rehash`. Times that go on
 /// ([`busy_time`](Self::busy_time), ...) are those at [`now`](Self::now).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -164,10 +164,16 @@ pub struct Info {
     pub acks_waived: u64,
     /// Wire segments with data received with a CE mark, if ECN is in use.
     pub ce_received: u64,
-    /// Segments received with ECE, if ECN is in use.
+    /// Segments received with ECE, if ECN is in use; with accurate ECN, ACKs that told of marks.
     pub ece_received: u64,
-    /// Wire segments delivered whose ACK carried ECE.
+    /// Wire segments delivered whose ACK carried ECE; with accurate ECN, those that were marked.
     pub delivered_ce: u64,
+    /// Payload bytes received with each codepoint, if accurate ECN is in use
+    /// (`tcpi_received_e1_bytes` and others).
+    pub received_bytes: CodepointBytes,
+    /// Payload bytes that the peer says have arrived with each codepoint, if accurate ECN is in use
+    /// (`tcpi_delivered_e1_bytes` and others).
+    pub delivered_bytes: CodepointBytes,
     /// Retransmission timeouts (`total_rto`).
     pub timeouts: u64,
     /// Recoveries that a timeout began: several timeouts in a row count once.
@@ -176,6 +182,24 @@ pub struct Info {
     pub total_rto_time: Duration,
     /// Why nothing is being sent.
     pub blocked: Blocked,
+}
+
+/// Payload bytes by the codepoint with which they arrived; those without ECT are not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct CodepointBytes {
+    /// With ECT(0).
+    pub ect0: u64,
+    /// With CE.
+    pub ce: u64,
+    /// With ECT(1).
+    pub ect1: u64,
+}
+
+impl CodepointBytes {
+    /// No bytes.
+    pub const NONE: Self = Self { ect0: 0, ce: 0, ect1: 0 };
 }
 
 impl Info {
@@ -253,6 +277,8 @@ impl Info {
             ce_received: 0,
             ece_received: 0,
             delivered_ce: 0,
+            received_bytes: CodepointBytes::NONE,
+            delivered_bytes: CodepointBytes::NONE,
             timeouts: 0,
             total_rto_recoveries: 0,
             total_rto_time: Duration::ZERO,

@@ -70,6 +70,11 @@ impl Plan {
             || matches!(self.reason, SendReason::Fin | SendReason::WindowProbe)
     }
 
+    /// True if it has neither data nor FIN nor SYN: it only acknowledges, or probes.
+    pub(crate) fn is_bare(&self) -> bool {
+        !self.is_stream() && self.reason != SendReason::SynAck
+    }
+
     /// Only data waits for the scheduler's permission, except the segment sent by an expired
     /// retransmission timer.
     pub(crate) fn may_be_deferred(&self) -> bool {

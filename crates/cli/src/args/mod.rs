@@ -108,7 +108,12 @@ fn designed_for_ecn(registry: &Registry) -> String {
         let entries = registry.cc_table().entries().iter().filter(|entry| entry.ecn == kind);
         entries.map(|entry| entry.name).collect::<Vec<_>>().join(", ")
     };
-    format!("dctcp for {}; classic for {}; off for all others", names(Ecn::Dctcp), names(Ecn::Classic))
+    format!(
+        "dctcp for {}; classic for {}; accurate for {}; off for all others",
+        names(Ecn::Dctcp),
+        names(Ecn::Classic),
+        names(Ecn::Accurate)
+    )
 }
 
 const TOP_EXAMPLES: &str = "\

@@ -69,7 +69,9 @@ impl Connection<'_> {
                 let _ = write!(line, "{name} ");
             }
         }
-        if !matches!(self.text("ecn"), "off" | "") {
+        if self.text("ecn") == "accurate" {
+            line += "accecn ";
+        } else if !matches!(self.text("ecn"), "off" | "") {
             line += "ecn ";
         }
         if self.flag("syn_data") {

@@ -13,6 +13,7 @@ use crate::settings::{Profile, Settings};
 use crate::symbols::{self, Errno, O_NONBLOCK, O_RDWR};
 use crate::world::World;
 use ackline_registry::Registry;
+use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::error::ConnError;
 use ackline_tcp_core::{ConnConfig, ConnId, Duration, Event, Instant, ListenerId, State};
 use poll::Epoll;
@@ -113,8 +114,8 @@ pub(crate) struct Sockets {
     table: BTreeMap<i64, Descriptor>,
     /// Settings of new sockets.
     config: ConnConfig,
-    /// Connects do not ask for ECN.
-    passive_ecn: bool,
+    /// The ECN for which connects ask, if it is another than the one that listeners accept.
+    asked_ecn: Option<Ecn>,
     registry: Arc<Registry>,
     profile: Profile,
     ends: Ends,
@@ -143,7 +144,7 @@ impl Sockets {
         Self {
             table: BTreeMap::new(),
             config: settings.conn.clone(),
-            passive_ecn: settings.passive_ecn,
+            asked_ecn: settings.asked_ecn,
             registry,
             profile: settings.profile,
             ends: Ends { local: settings.local, remote: settings.remote },

@@ -4,7 +4,7 @@ use super::{Attempt, Descriptor, Kind, Opened, Progress, Socket, Sockets, arg, n
 use crate::script::{Call, Expr};
 use crate::symbols::{self, O_NONBLOCK};
 use crate::world::World;
-use ackline_tcp_core::config::{Ecn, FastOpen};
+use ackline_tcp_core::config::FastOpen;
 use ackline_tcp_core::error::ConnectError;
 use ackline_tcp_core::{AcceptConfig, ConnId, ListenOn, State, Target};
 use std::collections::VecDeque;
@@ -154,10 +154,10 @@ impl Sockets {
 
     /// Opens a connection to `to`, and leaves the socket as it is if there is none to be had.
     pub(super) fn open(&mut self, world: &mut World, fd: i64, to: SocketAddr) -> Result<(), String> {
-        let passive_ecn = self.passive_ecn;
+        let asked_ecn = self.asked_ecn;
         let Some(socket) = self.get(fd) else { return Ok(()) };
-        if passive_ecn {
-            socket.config.ecn = Ecn::Off;
+        if let Some(ecn) = asked_ecn {
+            socket.config.ecn = ecn;
         }
         let mut target = Target::new(to);
         target.local_port = socket.bound;

@@ -487,7 +487,8 @@ fn icmp(cursor: &mut Cursor<'_>, quoted: Option<(u32, u32)>) -> Result<IcmpLine,
     }
 }
 
-/// Kinds of options that the core does not read (RFC 2385; RFC 9768, section 3.2.3).
+/// Kinds of options that the core does not read (RFC 2385), or that a script may give in lengths
+/// of its own (RFC 9768, section 3.2.3).
 pub(crate) const MD5: u8 = 19;
 pub(crate) const ACC_ECN_0: u8 = 172;
 pub(crate) const ACC_ECN_1: u8 = 174;
@@ -497,12 +498,6 @@ impl OptionLine {
     pub(crate) fn unknown(kind: u8, data: &[u8]) -> Self {
         match kind {
             MD5 => Self::Md5(data.to_vec()),
-            ACC_ECN_0 | ACC_ECN_1 => {
-                let counter =
-                    |octets: &[u8]| octets.iter().fold(0, |sum, octet| sum << 8 | u32::from(*octet));
-                let counters = data.chunks(3).map(counter).collect();
-                Self::AccEcn { ect1_first: kind == ACC_ECN_1, counters }
-            }
             _ => Self::Other { kind, data: data.to_vec() },
         }
     }

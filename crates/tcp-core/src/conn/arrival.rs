@@ -3,17 +3,19 @@
 
 use super::challenge::AckTrigger;
 use super::checks::Verdict;
+use super::syns::Offer;
 use super::{Connection, Notices, transition::Input};
 use crate::State;
-use crate::config::EndpointConfig;
+use crate::config::{Ecn as Mode, EndpointConfig};
 use crate::ctx::Ctx;
 use crate::drop_reason::DropReason;
 use crate::error::ConnError;
 use crate::events::TraceEvent;
 use crate::rate_limit::RateLimit;
-use crate::rcv::Incoming;
+use crate::rcv::{Counted, Incoming};
 use crate::seq::SeqNum;
 use crate::snd::AckSegment;
+use crate::snd::accecn::AccEcnFields;
 use crate::time::Instant;
 use crate::wire::{Ecn, IpInfo, TcpFlags, TcpSegment};
 
@@ -118,7 +120,7 @@ impl Connection {
             Verdict::AckOnly => {
                 ctx.dropped(DropReason::OutOfWindow);
                 self.answer_unacceptable(ctx, seg, AckTrigger::OutOfWindow);
-                self.take_ack(ctx, seg);
+                self.take_ack(ctx, seg, false);
             }
             Verdict::StrayReset => ctx.dropped(DropReason::RstOutOfWindow),
             Verdict::GuessedReset => {
@@ -126,6 +128,7 @@ impl Connection {
                 self.send_challenge(ctx, challenge);
             }
             Verdict::Syn => {
+                self.hear_syn_ack_again(ip, seg);
                 ctx.dropped(DropReason::UnexpectedSyn);
                 self.send_challenge(ctx, challenge);
             }
@@ -142,8 +145,10 @@ impl Connection {
 
     /// Processes an acceptable segment.
     fn take(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, seg: &TcpSegment<'_>) {
+        let newer = self.is_newer(seg);
         self.take_timestamp(ctx, seg);
-        self.take_ack(ctx, seg);
+        self.count(ctx, ip, seg, seg.payload.len() as u32, seg.wire_segments);
+        self.take_ack(ctx, seg, newer);
         if self.state == State::Closed {
             return;
         }
@@ -155,6 +160,40 @@ impl Connection {
         self.take_text(ctx, ip, seg, seg.seq);
     }
 
+    /// Accurate ECN counts what arrives with which codepoint.
+    #[inline]
+    pub(super) fn count(
+        &mut self,
+        ctx: &Ctx<'_>,
+        ip: &IpInfo,
+        seg: &TcpSegment<'_>,
+        bytes: u32,
+        packets: u32,
+    ) {
+        self.rcv.count(ctx.now, &self.config, &Counted { ecn: ip.ecn, seq: seg.seq, bytes, packets });
+    }
+
+    /// True if an acceptable segment left later than all that were received before it: its
+    /// timestamp says so, or if that cannot, its data.
+    fn is_newer(&self, seg: &TcpSegment<'_>) -> bool {
+        let ahead = match seg.options.timestamps {
+            Some(ts) if self.ts.enabled() => self.ts.ahead(ts.val),
+            _ => 0,
+        };
+        let end = seg.seq + seg.payload.len() as u32;
+        ahead > 0 || (ahead == 0 && !seg.payload.is_empty() && end.gt(self.rcv.highest_received()))
+    }
+
+    /// A SYN arrived on a connection that is open. If the peer has not received the ACK of its
+    /// SYN-ACK, it sends that again, and the ACK tells how it arrived (RFC 9768, section 3.2.2.1).
+    fn hear_syn_ack_again(&mut self, ip: &IpInfo, seg: &TcpSegment<'_>) {
+        let confirms = Offer::of(seg, ip.ecn).ecn_mode(Mode::Accurate) == Mode::Accurate;
+        let is_first = self.rcv.data_segments_in() == 0 && seg.seq + 1 == self.rcv.rcv_nxt();
+        if seg.flags.contains(TcpFlags::ACK) && confirms && is_first {
+            self.rcv.on_syn_ack_again(ip.ecn);
+        }
+    }
+
     /// TS.Recent follows an acceptable segment.
     pub(super) fn take_timestamp(&mut self, ctx: &Ctx<'_>, seg: &TcpSegment<'_>) {
         if let Some(ts) = seg.options.timestamps.filter(|_| self.ts.enabled()) {
@@ -164,7 +203,8 @@ impl Connection {
     }
 
     /// Processes the ACK of a segment that passed the checks.
-    fn take_ack(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
+    /// `newer`: it [is newer](Self::is_newer) than those before it.
+    fn take_ack(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>, newer: bool) {
         self.heard(ctx);
         let len = seg.payload.len() as u32;
         if len == 0 && !seg.flags.contains(TcpFlags::FIN) {
@@ -183,6 +223,7 @@ impl Connection {
                 tsecr,
                 ts_now: self.ts.value(ctx.now),
                 ece: seg.flags.contains(TcpFlags::ECE),
+                accecn: AccEcnFields { ace: seg.flags.ace(), option: seg.options.accecn, newer },
                 payload_len: len,
                 fin: seg.flags.contains(TcpFlags::FIN),
             },
@@ -263,7 +304,8 @@ impl Connection {
             psh: seg.flags.contains(TcpFlags::PSH),
             urg: seg.flags.contains(TcpFlags::URG),
             ce: ip.ecn == Ecn::Ce,
-            cwr: seg.flags.contains(TcpFlags::CWR),
+            // With accurate ECN the bit is part of a counter.
+            cwr: seg.flags.contains(TcpFlags::CWR) && !self.rcv.counts_codepoints(),
             segments: seg.wire_segments,
             ts_rtt,
             srtt: self.snd.srtt(),

@@ -15,18 +15,14 @@ use crate::info::Blocked;
 use crate::packet::SendReason;
 use crate::plan::Plan;
 use crate::policy::sched::{ControlKind, Descriptor, SegmentClass};
-use crate::rcv::AckNumbers;
+use crate::rcv::{AckNumbers, AckRoom};
 use crate::seq::SeqNum;
 use crate::snd::SendLimits;
 use crate::time::Instant;
 use crate::wire::{
-    Ecn, EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, Timestamps, TxChecksum,
+    EmitError, Emitted, HeaderBuf, MAX_OPTIONS_LEN, TcpFlags, TcpHeader, TcpOptions, Timestamps, TxChecksum,
     TxChecksumMode, emit_tcp,
 };
-
-/// Octets of one SACK block, and of the option's head with its padding (RFC 2018, section 3).
-const SACK_BLOCK_LEN: u32 = 8;
-const SACK_HEAD_LEN: u32 = 4;
 
 /// A built packet: what `sent` must commit.
 #[derive(Clone, Copy, Debug)]
@@ -85,9 +81,10 @@ impl Connection {
         }
         let ack = self.ack_due();
         // Out-of-order data is reported at once and in full: payload would leave no room for SACK
-        // blocks.
+        // blocks. The ACK of a SYN-ACK with accurate ECN tells how that arrived, which a segment
+        // with data cannot (RFC 9768, section 3.2.2.1).
         if let Some(reason) = ack
-            && self.rcv.has_out_of_order()
+            && (self.rcv.has_out_of_order() || self.rcv.answers_syn_ack())
         {
             return Some(self.pure_ack(reason));
         }
@@ -171,6 +168,11 @@ impl Connection {
     fn send_limits(&self, host: &EndpointConfig, max_super_packet: u32, run: u32) -> SendLimits {
         let smss = self.snd.smss();
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
+        // RFC 3168's segmentation clears CWR in all packets but the first. As a bit of ACE it
+        // belongs into all of them, so while it is set there is nothing to divide (RFC 9768,
+        // section 6).
+        let divisible = !self.rcv.ace().contains(TcpFlags::CWR);
+        let (max_super_packet, run) = if divisible { (max_super_packet, run) } else { (0, 1) };
         let max_payload = max_super_packet.saturating_sub(headers).max(smss);
         // A run is built as one packet, whose header has no room for SACK blocks: a small segment
         // at its end would be the only one to carry them.
@@ -324,32 +326,26 @@ impl Connection {
                 // connection, from a place that nobody can guess.
                 header.identification = (self.segs_out as u16).wrapping_add(self.ts.offset() as u16);
             }
-            let numbers = self.rcv.ack_numbers(&self.config, self.sack_room(host, plan));
+            let room = AckRoom { options: self.option_room(host, plan), bare: plan.is_bare() };
+            let numbers = self.rcv.ack_numbers(now, &self.config, room);
             header.ack = numbers.ack;
             header.window = numbers.window;
-            header.options = TcpOptions { sack: numbers.sack, ..TcpOptions::NONE };
+            header.options = TcpOptions { sack: numbers.sack, accecn: numbers.accecn, ..TcpOptions::NONE };
             if self.ts.enabled() {
                 header.options.timestamps = Some(self.ts.option(now));
             }
             if plan.reason == SendReason::Rst {
-                header.flags = header.flags.union(TcpFlags::RST);
+                header.flags = header.flags.union(TcpFlags::RST).union(self.rcv.ace());
                 // RFC 7323, section 3.2: an RST SHOULD carry the timestamps; its other options are
                 // irrelevant.
                 header.options = TcpOptions { timestamps: header.options.timestamps, ..TcpOptions::NONE };
             } else {
-                if numbers.ece {
-                    header.flags = header.flags.union(TcpFlags::ECE);
-                }
+                header.flags = header.flags.union(numbers.ecn);
                 // RFC 3168, sections 6.1.4 to 6.1.6: no pure ACK, retransmission or probe is
                 // ECN-capable.
-                if let Some(ecn) = self.snd.ecn()
-                    && plan.class == SegmentClass::Data
-                    && plan.len > 0
-                {
-                    if ecn.capable {
-                        header.tos |= Ecn::Ect0.bits();
-                    }
-                    if ecn.cwr_due {
+                if plan.class == SegmentClass::Data && plan.len > 0 {
+                    header.tos |= self.snd.codepoint(self.config.l4s).bits();
+                    if self.snd.ecn().is_some_and(|ecn| ecn.cwr_due) {
                         header.flags = header.flags.union(TcpFlags::CWR);
                     }
                 }
@@ -400,20 +396,16 @@ impl Connection {
         None
     }
 
-    /// SACK blocks that fit with the payload: a full segment has no room (RFC 6691, section 3).
-    fn sack_room(&self, host: &EndpointConfig, plan: &Plan) -> usize {
-        if !self.rcv.has_sack() || plan.segment_size.is_some() {
+    /// Octets for options beside those on every segment: a full segment has no room (RFC 6691,
+    /// section 3).
+    fn option_room(&self, host: &EndpointConfig, plan: &Plan) -> usize {
+        if plan.segment_size.is_some() {
             return 0;
         }
-        let most = if self.ts.enabled() { 3 } else { 4 };
-        let headers = header_len(&self.tuple.remote_ip()) + self.option_len() + SACK_HEAD_LEN;
-        let room = host.mtu.saturating_sub(headers + plan.len) / SACK_BLOCK_LEN;
-        let room = if plan.len > 0 {
-            room.min(self.snd.smss().saturating_sub(plan.len + SACK_HEAD_LEN) / SACK_BLOCK_LEN)
-        } else {
-            room
-        };
-        (room as usize).min(most)
+        let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
+        let room = host.mtu.saturating_sub(headers + plan.len);
+        let room = if plan.len > 0 { room.min(self.snd.smss().saturating_sub(plan.len)) } else { room };
+        (room as usize).min(MAX_OPTIONS_LEN - self.option_len() as usize)
     }
 
     /// True if the built ACK contains nothing that a later one would not also say. Call it before
@@ -474,7 +466,7 @@ impl Connection {
                     if plan.len > 0 {
                         handshake.fast_open.sent = plan.len as u16;
                     }
-                    handshake.sent(ctx.now, max_rto, built.flags.contains(TcpFlags::ECE));
+                    handshake.sent(ctx.now, max_rto, built.flags.intersects(TcpFlags::ACE));
                 }
             }
             SendReason::Rst => {
@@ -499,8 +491,7 @@ impl Connection {
             _ => {}
         }
         if let Some(ack) = &built.ack {
-            let pure = !plan.is_stream() && plan.reason != SendReason::SynAck;
-            self.rcv.ack_sent(ctx, &self.config, pure, plan.reason, ack);
+            self.rcv.ack_sent(ctx, &self.config, plan.is_bare(), plan.reason, ack);
         }
     }
 }

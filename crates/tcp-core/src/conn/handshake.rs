@@ -11,9 +11,9 @@ use crate::events::TraceEvent;
 use crate::rcv;
 use crate::seq::SeqNum;
 use crate::snd;
-use crate::snd::ecn::EcnAgreement;
+use crate::snd::agreement::EcnAgreement;
 use crate::time::{Duration, Instant};
-use crate::wire::{MIN_MTU_V6, TcpFlags, TcpSegment};
+use crate::wire::{IpInfo, MIN_MTU_V6, TcpFlags, TcpSegment};
 
 /// How soon the SYN is repeated after an answer to something else: time for our RST to arrive
 /// (Linux, `TCP_TIMEOUT_MIN`: two ticks of its clock).
@@ -196,9 +196,12 @@ impl Connection {
         let smss = self.full_smss(host);
         ctx.counters.tcp_min_snd_mss += u64::from(peer.mss().is_some_and(|mss| mss < config.min_snd_mss));
         let rtt = handshake.rtt(ctx.now);
-        let ecn = handshake.syns.ecn(config.ecn);
-        if let Some(EcnAgreement { mode, capable }) = ecn {
+        let ecn = handshake.ecn(config.ecn, seg);
+        if let Some(EcnAgreement { mode, capable, deaf, .. }) = ecn {
             ctx.trace(|| TraceEvent::EcnAgreed { mode, capable });
+            ctx.counters.acc_ecn_agreed += u64::from(mode == Ecn::Accurate);
+            ctx.counters.acc_ecn_ace_zero += u64::from(deaf);
+            ctx.counters.acc_ecn_mangled += u64::from(mode == Ecn::Accurate && !capable && !deaf);
         }
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
         let path = handshake.path.map(|(mtu, until)| (u32::from(mtu).saturating_sub(headers).max(1), until));
@@ -236,7 +239,11 @@ impl Connection {
                 rmss: u32::from(self.announced_mss(host)).saturating_sub(self.option_len()),
                 sack,
                 handshake_rtt: rtt,
-                ecn: ecn.map_or(Ecn::Off, |agreed| agreed.mode),
+                ecn: ecn.as_ref().map(|agreed| rcv::EcnStart {
+                    mode: agreed.mode,
+                    marked: agreed.received,
+                    echo: agreed.echo,
+                }),
             },
         );
         self.trace_policies(ctx);
@@ -295,9 +302,9 @@ impl Connection {
     }
 
     /// SYN-RECEIVED after a simultaneous open: the SYN is answered; our SYN-ACK is pending.
-    pub(super) fn simultaneous_open(&mut self, ctx: &mut Ctx<'_>, syn: &TcpSegment<'_>) {
+    pub(super) fn simultaneous_open(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, syn: &TcpSegment<'_>) {
         if let Some(handshake) = self.handshake.as_mut() {
-            handshake.syns.learn(syn);
+            handshake.syns.learn(syn, ip.ecn);
             handshake.due = true;
         }
         self.change_state(ctx, Input::Syn);

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `transition.rs` | the state diagram, as a total function |
 //! | `syns.rs` | what the two SYNs offer and agree on |
+//! | `ecn.rs` | what a handshake agrees on for ECN |
 //! | `handshake.rs` | retransmission of the SYN, becoming ESTABLISHED |
 //! | `fast_open.rs` | data before the handshake is complete (RFC 7413) |
 //! | `predict.rs` | header prediction: the segment that a bulk receiver expects |
@@ -27,6 +28,7 @@ mod arrival;
 mod challenge;
 mod checks;
 mod close;
+pub(crate) mod ecn;
 mod egress;
 mod fast_open;
 mod handshake;

@@ -55,6 +55,11 @@ impl Syns {
         // is below the window. The first is processed as an ACK, the second is answered again.
         if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::RST) && seg.seq == self.irs {
             if !flags.contains(TcpFlags::ACK) {
+                if self.mixes_ecn(config.ecn, seg)
+                    && let Some(rst) = RstSpec::answer_to(seg)
+                {
+                    return Opening::Refuse(rst);
+                }
                 return Opening::SynAgain;
             }
             if acknowledges {
@@ -129,7 +134,7 @@ impl Connection {
             return Disposition::Handled;
         }
         if !has_ack {
-            self.simultaneous_open(ctx, seg);
+            self.simultaneous_open(ctx, ip, seg);
             return Disposition::Handled;
         }
         // RFC 7323, section 3.2: TSecr echoes the TSval of our SYN. A value that none of our SYNs
@@ -144,7 +149,7 @@ impl Connection {
             handshake.hurry(ctx.now);
             return Disposition::Reset(RstSpec { seq: seg.ack, ack: None });
         }
-        handshake.syns.learn(seg);
+        handshake.syns.learn(seg, ip.ecn);
         let dropped = handshake.fast_open.was_dropped(&handshake.syns, seg);
         let asked = handshake.fast_open.asked(&handshake.syns);
         self.establish(ctx, host, seg);
@@ -174,7 +179,7 @@ impl Connection {
         };
         match handshake.syns.in_syn_received_after(&self.config, rcv_nxt, snd_nxt, seg) {
             Opening::SynAgain => {
-                handshake.syns.hear_again(seg);
+                handshake.syns.hear_again(seg, ip.ecn);
                 // Anybody can repeat the peer's SYN.
                 if handshake.due || self.stray_answers.allow(ctx.now) {
                     handshake.due = true;
@@ -183,6 +188,7 @@ impl Connection {
                 }
             }
             Opening::SynAck => {
+                handshake.syns.hear_syn_ack(ip.ecn);
                 self.complete(ctx, host, seg);
                 self.rcv.oblige(SendReason::AckByObligation);
                 self.take_text(ctx, ip, seg, seg.seq + 1);

@@ -17,9 +17,11 @@ impl Connection {
     fn predicts(&self, now: Instant, seg: &TcpSegment<'_>) -> bool {
         let window = u32::from(seg.window) << self.snd_wscale;
         self.state == State::Established
-            && seg.flags.difference(TcpFlags::PSH) == TcpFlags::ACK
+            && seg.flags.difference(TcpFlags::PSH | TcpFlags::ACE) == TcpFlags::ACK
+            && self.snd.expects_ecn(seg.flags)
             && self.rcv.expects(seg.seq, seg.payload.len() as u32)
             && seg.options.sack.is_empty()
+            && seg.options.accecn.is_none()
             && self.snd.knows(seg.ack, window)
             && !self.released
             && (!self.ts.enabled() || seg.options.timestamps.is_some_and(|ts| !self.ts.rejects(now, ts.val)))
@@ -49,6 +51,7 @@ impl Connection {
         debug_assert!(ctx.tracer.is_none(), "a tracer sees each segment");
         self.segs_in += u64::from(run.segments());
         let last = seg.seq + run.last_offset();
+        self.count(ctx, ip, seg, run.bytes(), run.segments());
         self.take_predicted_header(ctx, seg);
         self.snd.on_known_ack(last, seg.ack, u32::from(seg.window) << self.snd_wscale);
         let incoming = self.incoming(ctx.now, ip, seg, seg.seq);
@@ -64,6 +67,7 @@ impl Connection {
         if !self.predicts(ctx.now, seg) {
             return false;
         }
+        self.count(ctx, ip, seg, seg.payload.len() as u32, seg.wire_segments);
         self.take_predicted_header(ctx, seg);
         let incoming = self.incoming(ctx.now, ip, seg, seg.seq);
         if self.rcv.on_expected(ctx, &self.config, &incoming).readable {

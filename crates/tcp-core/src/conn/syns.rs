@@ -5,13 +5,14 @@
 
 use super::header_len;
 use super::timestamps::TimestampClock;
-use crate::config::{ConnConfig, Ecn, EndpointConfig};
+use crate::config::{ConnConfig, EndpointConfig};
 use crate::packet::SendReason;
 use crate::rcv;
 use crate::seq::SeqNum;
-use crate::snd::ecn::EcnAgreement;
 use crate::time::Instant;
-use crate::wire::{FastOpenCookie, TcpFlags, TcpHeader, TcpOptions, TcpSegment};
+use crate::wire::{
+    AccEcnOption, AccEcnOrder, Ecn, FastOpenCookie, TcpFlags, TcpHeader, TcpOptions, TcpSegment,
+};
 use core::net::IpAddr;
 use core::num::NonZeroU16;
 
@@ -28,8 +29,8 @@ pub(crate) struct Offer {
     ts_val: u32,
     /// An offered MSS of 0 counts as 1: both are below what is accepted.
     mss: Option<NonZeroU16>,
-    /// The shift, if there is one.
-    wscale: u8,
+    /// The shift, if there is one, and above it the codepoint with which the latest SYN arrived.
+    wscale_and_ecn: u8,
     flags: u8,
 }
 
@@ -40,12 +41,19 @@ impl Offer {
     const ECN: u8 = 8;
     const COOKIE: u8 = 16;
     const EXPERIMENTAL: u8 = 32;
+    const ACCURATE_ECN: u8 = 64;
+    /// Of `wscale_and_ecn`: a shift of at most [`MAX_WSCALE`].
+    const WSCALE: u8 = 0xf;
+    const ECN_SHIFT: u32 = 4;
 
-    /// The offer of a SYN or SYN-ACK.
-    pub(crate) fn of(syn: &TcpSegment<'_>) -> Self {
+    /// The offer of a SYN or SYN-ACK that arrived with the codepoint `ecn`.
+    pub(crate) fn of(syn: &TcpSegment<'_>, ecn: Ecn) -> Self {
         let options = &syn.options;
         let val = options.timestamps.map(|ts| ts.val);
-        Self::new(options.mss, options.window_scale, options.sack_permitted, val, is_ecn_setup(syn.flags))
+        let classic = is_classic(syn.flags);
+        let mut offer = Self::new(options.mss, options.window_scale, options.sack_permitted, val, classic);
+        offer.set_codepoint(ecn);
+        if is_accurate(syn.flags) { offer.with_accurate_ecn() } else { offer }
     }
 
     /// MSS, window shift, SACK permitted, TSval, and ECN setup.
@@ -60,7 +68,8 @@ impl Offer {
         Self {
             ts_val: timestamp.unwrap_or(0),
             mss: mss.map(|mss| NonZeroU16::new(mss).unwrap_or(NonZeroU16::MIN)),
-            wscale: window_scale.unwrap_or(0),
+            // RFC 7323, section 2.3: a shift above 14 counts as 14.
+            wscale_and_ecn: window_scale.unwrap_or(0).min(MAX_WSCALE),
             flags: flag(timestamp.is_some(), Self::TIMESTAMPS)
                 | flag(window_scale.is_some(), Self::WINDOW_SCALE)
                 | flag(sack, Self::SACK)
@@ -68,9 +77,17 @@ impl Offer {
         }
     }
 
-    /// The same with nothing but the MSS.
+    /// The same with nothing but the MSS, and accurate ECN, which the peer confirms itself.
     pub(crate) fn mss_only(self) -> Self {
-        Self::new(self.mss(), None, false, None, false)
+        let mut bare = Self::new(self.mss(), None, false, None, false);
+        bare.flags |= self.flags & Self::ACCURATE_ECN;
+        bare.set_codepoint(self.codepoint());
+        bare
+    }
+
+    /// The same with accurate ECN.
+    pub(crate) const fn with_accurate_ecn(self) -> Self {
+        Self { flags: self.flags | Self::ACCURATE_ECN, ..self }
     }
 
     /// The same, and the SYN-ACK is to bring the peer a fast open cookie, in the experimental
@@ -87,12 +104,13 @@ impl Offer {
 
     /// The same without ECN setup.
     pub(crate) const fn without_ecn(self) -> Self {
-        Self { flags: self.flags & !Self::ECN, ..self }
+        Self { flags: self.flags & !(Self::ECN | Self::ACCURATE_ECN), ..self }
     }
 
-    /// The same without what `again`, the offer of the repeated SYN, no longer has.
+    /// The same without the options that `again`, the offer of the repeated SYN, no longer has.
     const fn only_with(self, again: Self) -> Self {
-        Self { flags: self.flags & (again.flags | Self::COOKIE | Self::EXPERIMENTAL), ..self }
+        let options = Self::TIMESTAMPS | Self::WINDOW_SCALE | Self::SACK;
+        Self { flags: self.flags & (again.flags | !options), ..self }
     }
 
     const fn has(self, flag: u8) -> bool {
@@ -106,7 +124,7 @@ impl Offer {
 
     /// Window shift.
     pub(crate) fn window_scale(self) -> Option<u8> {
-        self.has(Self::WINDOW_SCALE).then_some(self.wscale)
+        self.has(Self::WINDOW_SCALE).then_some(self.wscale_and_ecn & Self::WSCALE)
     }
 
     /// SACK permitted.
@@ -123,13 +141,41 @@ impl Offer {
     pub(crate) const fn ecn(self) -> bool {
         self.has(Self::ECN)
     }
+
+    /// It offers accurate ECN.
+    pub(crate) const fn accurate_ecn(self) -> bool {
+        self.has(Self::ACCURATE_ECN)
+    }
+
+    /// The codepoint with which the latest SYN arrived.
+    pub(crate) const fn codepoint(self) -> Ecn {
+        Ecn::from_bits(self.wscale_and_ecn >> Self::ECN_SHIFT)
+    }
+
+    const fn set_codepoint(&mut self, ecn: Ecn) {
+        self.wscale_and_ecn = self.wscale_and_ecn & Self::WSCALE | ecn.bits() << Self::ECN_SHIFT;
+    }
+
+    /// The SYN-ACK is to bring a fast open cookie.
+    pub(crate) const fn wants_cookie(self) -> bool {
+        self.has(Self::COOKIE)
+    }
 }
 
 /// RFC 3168, section 6.1.1: an ECN-setup SYN has ECE and CWR, an ECN-setup SYN-ACK only ECE. (Some
 /// hosts reflect unknown bits of the SYN.)
-fn is_ecn_setup(flags: TcpFlags) -> bool {
+fn is_classic(flags: TcpFlags) -> bool {
     let ece = flags.contains(TcpFlags::ECE);
     ece && flags.contains(TcpFlags::CWR) != flags.contains(TcpFlags::ACK)
+}
+
+/// RFC 9768, section 3.1.3: what is neither classic ECN nor none counts as accurate ECN, so that
+/// later standards can use the other combinations. A SYN-ACK with all bits reflects the SYN's.
+const fn is_accurate(flags: TcpFlags) -> bool {
+    match (flags.ace(), flags.contains(TcpFlags::ACK)) {
+        (0b000, _) | (0b011, false) | (0b001 | 0b111, true) => false,
+        (_, true | false) => true,
+    }
 }
 
 /// The peer's MSS if its SYN does not give one (RFC 9293, section 3.7.1).
@@ -145,6 +191,42 @@ pub(super) fn wscale_for(buffer: u32) -> u8 {
     (0..MAX_WSCALE).find(|shift| buffer >> shift <= 0xffff).unwrap_or(MAX_WSCALE)
 }
 
+/// ECN in the handshake, beside the peer's offer: which of our SYNs, and of the peer's, had it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct EcnHistory(u8);
+
+impl EcnHistory {
+    /// We sent a SYN or SYN-ACK with ECN.
+    pub(super) const OFFERED: Self = Self(1);
+    /// We also sent one without: RFC 3168, section 6.1.1, forbids ECT then.
+    pub(super) const WITHDRAWN: Self = Self(2);
+    /// The peer repeated its SYN without ECN.
+    pub(super) const PEER_WITHDREW: Self = Self(4);
+
+    /// We answered a SYN with accurate ECN.
+    pub(super) const ANSWERED: Self = Self(8);
+
+    const fn add(&mut self, what: Self) {
+        self.0 |= what.0;
+    }
+
+    pub(super) const fn has(self, what: Self) -> bool {
+        self.0 & what.0 != 0
+    }
+
+    /// Our SYN or SYN-ACK was sent, with ECN or without.
+    const fn sent(&mut self, ecn_setup: bool) {
+        self.add(if ecn_setup { Self::OFFERED } else { Self::WITHDRAWN });
+    }
+
+    /// The peer repeated its SYN.
+    const fn heard_again(&mut self, again: Offer) {
+        if !again.ecn() && !again.accurate_ecn() {
+            self.add(Self::PEER_WITHDREW);
+        }
+    }
+}
+
 /// Both SYNs of a handshake, in 20 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Syns {
@@ -158,10 +240,8 @@ pub(crate) struct Syns {
     pub(crate) transmissions: u8,
     /// How often its timer has expired.
     pub(crate) expiries: u8,
-    /// We sent an ECN-setup SYN or SYN-ACK.
-    ecn_offered: bool,
-    /// We also sent one without ECN setup: RFC 3168, section 6.1.1, forbids ECT then.
-    ecn_withdrawn: bool,
+    /// Which of the SYNs had ECN.
+    pub(super) ecn: EcnHistory,
 }
 
 impl Syns {
@@ -173,8 +253,7 @@ impl Syns {
             peer: Offer::default(),
             transmissions: 0,
             expiries: 0,
-            ecn_offered: false,
-            ecn_withdrawn: false,
+            ecn: EcnHistory::default(),
         }
     }
 
@@ -183,10 +262,16 @@ impl Syns {
         Self { irs, peer, ..Self::active(iss) }
     }
 
-    /// The peer's SYN arrived.
-    pub(crate) fn learn(&mut self, syn: &TcpSegment<'_>) {
+    /// The peer's SYN arrived, with the codepoint `ecn`.
+    pub(crate) fn learn(&mut self, syn: &TcpSegment<'_>, ecn: Ecn) {
         self.irs = syn.seq;
-        self.peer = Offer::of(syn);
+        self.peer = Offer::of(syn, ecn);
+    }
+
+    /// The peer's SYN-ACK of a simultaneous open arrived: its SYN has decided what is agreed (RFC
+    /// 9768, section 3.1.2).
+    pub(super) const fn hear_syn_ack(&mut self, ecn: Ecn) {
+        self.peer.set_codepoint(ecn);
     }
 
     /// The peer repeated its SYN. It may have given up on ECN (RFC 3168, section 6.1.1.1), or on
@@ -194,8 +279,11 @@ impl Syns {
     /// any more, whichever SYN is answered (BSD, `tcp_rexmit_drop_options`). Its timestamp is
     /// echoed (RFC 7323, section 4.3), so that the peer can tell a SYN-ACK that was late from one
     /// that answers again.
-    pub(crate) fn hear_again(&mut self, syn: &TcpSegment<'_>) {
-        self.peer = self.peer.only_with(Offer::of(syn));
+    pub(crate) fn hear_again(&mut self, syn: &TcpSegment<'_>, ecn: Ecn) {
+        let again = Offer::of(syn, ecn);
+        self.ecn.heard_again(again);
+        self.peer = self.peer.only_with(again);
+        self.peer.set_codepoint(ecn);
         if let Some(ts) = syn.options.timestamps
             && (ts.val.wrapping_sub(self.peer.ts_val) as i32) > 0
             && self.peer.timestamp().is_some()
@@ -206,34 +294,16 @@ impl Syns {
 
     /// Our SYN or SYN-ACK was sent, with ECN setup or without.
     pub(crate) const fn sent(&mut self, ecn_setup: bool) {
-        self.ecn_offered |= ecn_setup;
-        self.ecn_withdrawn |= !ecn_setup;
+        self.ecn.sent(ecn_setup);
+        if self.peer.accurate_ecn() {
+            self.ecn.add(EcnHistory::ANSWERED);
+        }
         self.transmissions = self.transmissions.saturating_add(1);
     }
 
     /// True if `seq` is the number of our SYN, and it was sent.
     pub(crate) fn is_outstanding(&self, seq: SeqNum) -> bool {
         self.transmissions > 0 && seq == self.iss
-    }
-
-    /// What both sides agreed on. RFC 3168, section 6.1.1: a host that declined once does not set
-    /// ECT, but still echoes marks, since the peer may only have received its acceptance.
-    pub(super) fn ecn(&self, mode: Ecn) -> Option<EcnAgreement> {
-        let agreed = mode != Ecn::Off && self.ecn_offered && self.peer.ecn();
-        agreed.then_some(EcnAgreement { mode, capable: !self.ecn_withdrawn })
-    }
-
-    /// The flags that make our SYN or SYN-ACK an ECN-setup one.
-    pub(crate) fn ecn_setup(&self, mode: Ecn, reason: SendReason) -> TcpFlags {
-        if mode == Ecn::Off {
-            return TcpFlags::NONE;
-        }
-        match reason {
-            // RFC 3168, section 6.1.1.1: if there is no answer, the bits may be the reason.
-            SendReason::Syn if self.transmissions == 0 => TcpFlags::ECE.union(TcpFlags::CWR),
-            SendReason::SynAck if self.peer.ecn() && !self.ecn_withdrawn => TcpFlags::ECE,
-            _ => TcpFlags::NONE,
-        }
     }
 }
 
@@ -297,6 +367,11 @@ impl<'a> OwnSyn<'a> {
         // RFC 7323, section 2.2: never scaled in a SYN.
         header.window = self.window() as u16;
         header.options = self.options(now, clock, peer);
+        if peer.is_some() && syns.brings_counters(self.config.ecn) && self.config.accecn_option > 0 {
+            // RFC 9768, section 3.2.1: the counters' initial values.
+            header.options.accecn =
+                Some(AccEcnOption::new(AccEcnOrder::Ect1First, AccEcnOption::MAX, 1, 0, 1));
+        }
     }
 
     /// Fills in an ACK without data before ESTABLISHED, except for its number.

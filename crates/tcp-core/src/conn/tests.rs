@@ -96,8 +96,11 @@ fn config() -> ConnConfig {
 
 /// SYN-RECEIVED, with the SYN-ACK to be transmitted.
 fn accepted(ctx: &mut Ctx<'_>, config: Arc<ConnConfig>, ts_offset: u32, syn: &TcpSegment<'_>) -> Connection {
-    let half_open =
-        HalfOpen { syns: Syns::passive(ISS, syn.seq, Offer::of(syn)), first_sent: None, segs_in: 1 };
+    let half_open = HalfOpen {
+        syns: Syns::passive(ISS, syn.seq, Offer::of(syn, Ecn::NotEct)),
+        first_sent: None,
+        segs_in: 1,
+    };
     Connection::accept(ctx, tuple(), config, ts_offset, half_open)
 }
 
@@ -116,6 +119,7 @@ macro_rules! ctx {
     };
 }
 
+mod accecn;
 mod ecn;
 mod endings;
 mod forged;

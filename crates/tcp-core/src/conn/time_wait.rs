@@ -111,7 +111,7 @@ pub(crate) struct TimeWait {
     window: u16,
     /// Its shift.
     wscale: u8,
-    /// Flags of what is in use: see the constants.
+    /// Flags of what is in use, and ACE of accurate ECN: see the constants.
     uses: u8,
 }
 
@@ -122,6 +122,8 @@ impl TimeWait {
     const DSACK: u8 = 2;
     /// Segments without timestamps are not taken.
     const INSISTS: u8 = 4;
+    /// The place of ACE, zero without accurate ECN.
+    const ACE_SHIFT: u32 = 3;
 
     /// Any numbers.
     #[cfg(test)]
@@ -198,7 +200,7 @@ impl TimeWait {
         }
         header.seq = self.snd_nxt;
         header.ack = self.rcv_nxt;
-        header.flags = TcpFlags::ACK;
+        header.flags = TcpFlags::ACK | TcpFlags::ace_of(u32::from(self.uses >> Self::ACE_SHIFT));
         header.window = self.window;
         let timestamps = self.timestamps(now, ts_offset).map(|ts| ts.option(now));
         header.options = TcpOptions { timestamps, sack, ..TcpOptions::NONE };
@@ -275,11 +277,12 @@ impl Connection {
             rcv_nxt: self.rcv.rcv_nxt(),
             received: u32::try_from(self.rcv.received()).unwrap_or(u32::MAX),
             ts_recent: self.ts.recent(),
-            window: self.rcv.ack_numbers(&self.config, 0).window,
+            window: self.rcv.window_field(&self.config),
             wscale: self.rcv.wscale(),
             uses: flag(self.ts.enabled(), TimeWait::TIMESTAMPS)
                 | flag(self.config.require_timestamps, TimeWait::INSISTS)
-                | flag(self.rcv.has_sack() && self.config.dsack, TimeWait::DSACK),
+                | flag(self.rcv.has_sack() && self.config.dsack, TimeWait::DSACK)
+                | self.rcv.ace().ace() << TimeWait::ACE_SHIFT,
         };
         Some(Retired {
             numbers,

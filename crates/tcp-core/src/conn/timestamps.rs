@@ -80,6 +80,11 @@ impl TimestampClock {
         (val.wrapping_sub(self.recent) as i32) < 0 && age <= units(RECENT_VALID.as_nanos()) + 1
     }
 
+    /// By how much a segment with `val` left later than every one received before it.
+    pub(crate) const fn ahead(&self, val: u32) -> i32 {
+        val.wrapping_sub(self.newest) as i32
+    }
+
     /// RFC 7323, section 4.3, (2): TS.Recent is taken from segments that start at or before the
     /// last ACK sent. `val` is of a segment that is not [rejected](Self::rejects); `old_ack`: what
     /// it acknowledges, a segment before it has acknowledged and more.
@@ -97,7 +102,7 @@ impl TimestampClock {
         last_ack_sent: SeqNum,
         old_ack: bool,
     ) {
-        let ahead = (val.wrapping_sub(self.newest) as i32) > 0;
+        let ahead = self.ahead(val) > 0;
         if ahead && old_ack {
             return;
         }

@@ -181,7 +181,7 @@ impl Opens {
         let Inbound { ref tuple, ip, segment: syn } = *inbound;
         let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
         let config = listener.accept.conn.clone();
-        let half_open = HalfOpen::begun_by(syn, iss, Offer::of(syn));
+        let half_open = HalfOpen::begun_by(syn, iss, Offer::of(syn, inbound.ip.ecn));
         let id = self.add_accepted(below, cx, Some(number), tuple, config, half_open);
         cx.observe.counters.tcp_fast_open_passive += 1;
         self.fast_opens.pending += 1;

@@ -9,7 +9,7 @@ use super::held_syns::SynEvent;
 use super::segments::{Inbound, Opened};
 use super::syn_cache::Entry;
 use super::{Below, HALF_OPEN, Opens, syn_cookies};
-use crate::config::{ConnConfig, SynCookies};
+use crate::config::{ConnConfig, Ecn, SynCookies};
 use crate::conn::{
     AckTrigger, Connection, HalfOpen, IcmpError, Offer, Opening, OwnSyn, RstSpec, Syns, TimestampClock,
     blank_header, count_skipped_ack, default_mss,
@@ -55,7 +55,7 @@ impl Opens {
             let iss = below.table.iss(cx.now, tuple, iss_floor);
             return self.accept_early(below, cx, number, inbound, iss, cookie);
         }
-        let mut offer = Offer::of(syn);
+        let mut offer = Offer::of(syn, inbound.ip.ecn);
         if let FastOpenSyn::WithoutCookie { experimental } = fast_open {
             offer = offer.with_cookie(experimental);
         }
@@ -168,7 +168,10 @@ impl Opens {
         own.write(cx.now, SendReason::SynAck, &syns, &TimestampClock::new(ts_offset), &mut header);
         if let Some(timestamps) = &mut header.options.timestamps {
             let clock = timestamps.val.wrapping_sub(ts_offset);
-            timestamps.val = syn_cookies::stamp(clock, peer).wrapping_add(ts_offset);
+            // The ACK of a peer with accurate ECN says so itself (RFC 9768, section 5.1).
+            let accurate = peer.ecn_mode(config.ecn) == Ecn::Accurate;
+            let stamped = if accurate { peer.without_ecn() } else { peer };
+            timestamps.val = syn_cookies::stamp(clock, stamped).wrapping_add(ts_offset);
         }
         let mut built = HeaderBuf::new();
         if let Ok(emitted) = emit_tcp(&header, [&[], &[]], cx.config.tx_checksum, &mut built) {
@@ -198,10 +201,13 @@ impl Opens {
         };
         counters.syncookies_recv += 1;
         let ts_offset = below.table.isn.timestamp_offset(tuple);
-        let peer = match segment.options.timestamps {
+        let mut peer = match segment.options.timestamps {
             Some(ts) if config.timestamps => syn_cookies::offer(mss, ts.ecr.wrapping_sub(ts_offset), ts.val),
             _ => Offer::new(Some(mss), None, false, None, false),
         };
+        if config.ecn == Ecn::Accurate && (2..=7).contains(&segment.flags.ace()) {
+            peer = peer.with_accurate_ecn();
+        }
         let mut syns = Syns::passive(iss, irs, peer);
         // As the SYN-ACK was sent.
         syns.sent(syns.ecn_setup(config.ecn, SendReason::SynAck) != TcpFlags::NONE);
@@ -244,7 +250,7 @@ impl Opens {
         entry.heard();
         Opened::Done(match opening {
             Opening::SynAgain => {
-                entry.syns.hear_again(segment);
+                entry.syns.hear_again(segment, inbound.ip.ecn);
                 if entry.may_answer_again() {
                     self.send_syn_ack(below.egress, cx, place);
                 } else {

@@ -19,7 +19,7 @@ use crate::pool::Limit;
 use crate::seq::SeqNum;
 use crate::share::{DeadlineTable, Deadlined, KEEP, Shares, Wait, spread};
 use crate::time::{Duration, Instant};
-use crate::wire::{IpInfo, MAX_OPTIONS_LEN, OptionIter, TcpOptions, TcpSegment};
+use crate::wire::{Ecn, IpInfo, MAX_OPTIONS_LEN, OptionIter, TcpOptions, TcpSegment};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -168,9 +168,9 @@ impl HeldSyn {
     }
 
     /// The client has repeated its SYN.
-    pub(crate) fn hear_again(&mut self, syn: &TcpSegment<'_>) {
+    pub(crate) fn hear_again(&mut self, syn: &TcpSegment<'_>, ecn: Ecn) {
         self.segs_in = self.segs_in.saturating_add(1);
-        self.syns.hear_again(syn);
+        self.syns.hear_again(syn, ecn);
     }
 
     /// What the handshake begins with, with our sequence number `iss`.
@@ -319,7 +319,7 @@ impl HeldSyns {
         most: u32,
     ) {
         self.made += 1;
-        let offer = Offer::of(syn);
+        let offer = Offer::of(syn, ip.ecn);
         let held = HeldSyn {
             wait: Wait::default(),
             syns: Syns::passive(SeqNum(0), syn.seq, offer),

@@ -265,7 +265,7 @@ impl Opens {
         } else if !flags.contains(TcpFlags::SYN) {
             ignore_segment(cx)
         } else if segment.seq == held.syns.irs {
-            held.hear_again(segment);
+            held.hear_again(segment, inbound.ip.ecn);
             cx.observe.counters.held_syn_repeats += 1;
             Ingested::Handled
         } else {

@@ -427,8 +427,11 @@ impl Receiver {
     }
 
     /// A segment contained nothing new.
-    fn on_duplicate(&self, ctx: &mut Ctx<'_>) {
+    fn on_duplicate(&mut self, ctx: &mut Ctx<'_>) {
         ctx.counters.ack_hold_duplicates += u64::from(self.acks.is_holding());
+        if let Some(counts) = self.counts.as_deref_mut() {
+            counts.on_repeat(ctx.counters, ctx.now);
+        }
     }
 
     fn tell_policy(

@@ -19,8 +19,10 @@
 //! | `pieces.rs`, `memory.rs` | sparse data past a hole, and giving memory back |
 //! | `window.rs` | the window that is advertised, and how it grows |
 //! | `echo.rs` | ECN: which ACKs carry ECE, and up to where they acknowledge |
+//! | `accecn.rs` | accurate ECN: what arrived with which codepoint, and what of it is told |
 //! | `obligations.rs` | host of the ACK policy, and the ACKs that the core demands regardless of the policy |
 
+mod accecn;
 pub(crate) mod assembler;
 mod buffer;
 mod data;
@@ -45,7 +47,8 @@ use crate::policy::{AckPolicy, NewAckPolicy};
 use crate::ring::MAX_CAPACITY;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
-use crate::wire::{Payload, SackBlocks};
+use crate::wire::{self, AccEcnOption, Payload, SackBlocks, TcpFlags};
+use accecn::{Arrival, Counts, Demand, Room, Told};
 use alloc::boxed::Box;
 use assembler::Assembler;
 use buffer::RecvBuffer;
@@ -74,6 +77,8 @@ pub(crate) struct Receiver {
     waiting: Option<Box<Assembler>>,
     /// Echo of marks, if ECN is in use.
     echo: Option<Box<Echo>>,
+    /// Counts of accurate ECN, if that is in use.
+    counts: Option<Box<Counts>>,
     /// Sequence number of the peer's FIN, if `fin_known`: smaller than an `Option`.
     fin: SeqNum,
     /// Next sequence number expected.
@@ -119,8 +124,38 @@ pub(crate) struct OpenParams {
     pub(crate) sack: bool,
     /// RTT of the handshake, if measured.
     pub(crate) handshake_rtt: Option<Duration>,
-    /// ECN in use.
-    pub(crate) ecn: Ecn,
+    /// ECN, if it is in use.
+    pub(crate) ecn: Option<EcnStart>,
+}
+
+/// ECN at the end of the handshake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EcnStart {
+    pub(crate) mode: Ecn,
+    /// Accurate ECN: marked packets counted, from 5 on.
+    pub(crate) marked: u32,
+    /// Accurate ECN, of a client: the codepoint of the SYN-ACK, of which the next ACK tells.
+    pub(crate) echo: Option<wire::Ecn>,
+}
+
+/// Acceptable packets, for accurate ECN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    pub(crate) ecn: wire::Ecn,
+    pub(crate) seq: SeqNum,
+    /// Payload of all.
+    pub(crate) bytes: u32,
+    /// Wire packets.
+    pub(crate) packets: u32,
+}
+
+/// What a segment offers the receiving half.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckRoom {
+    /// Octets for options beside those on every segment.
+    pub(crate) options: usize,
+    /// It has neither data nor FIN.
+    pub(crate) bare: bool,
 }
 
 /// Data or FIN of an acceptable segment.
@@ -166,8 +201,14 @@ pub(crate) struct AckNumbers {
     pub(crate) window: u16,
     /// SACK blocks; a DSACK, if due, comes first.
     pub(crate) sack: SackBlocks,
-    /// ECE is set.
-    pub(crate) ece: bool,
+    /// ECE of classic ECN and DCTCP's, or ACE.
+    pub(crate) ecn: TcpFlags,
+    /// The option of accurate ECN.
+    pub(crate) accecn: Option<AccEcnOption>,
+    /// An option was due, and there was no room.
+    crowded: bool,
+    /// It tells of marks.
+    marks: bool,
     /// The right edge given by the window field.
     edge: SeqNum,
 }
@@ -210,6 +251,7 @@ impl Receiver {
             acks: Acks::new(),
             waiting: None,
             echo: None,
+            counts: None,
             fin: SeqNum(0),
             rcv_nxt: SeqNum(0),
             highest_ack: SeqNum(0),
@@ -241,7 +283,13 @@ impl Receiver {
         self.rmss = params.rmss.clamp(1, 0xffff) as u16;
         self.peer_mss = params.rmss.clamp(1, UNKNOWN_MSS) as u16;
         self.sack = params.sack;
-        self.echo = (params.ecn != Ecn::Off).then(|| Box::new(Echo::new(params.ecn)));
+        match params.ecn {
+            None => {}
+            Some(EcnStart { mode: Ecn::Accurate, marked, echo }) => {
+                self.counts = Some(Box::new(Counts::new(marked, echo)));
+            }
+            Some(EcnStart { mode, .. }) => self.echo = Some(Box::new(Echo::new(mode))),
+        }
         let edge = self.rcv_nxt + syn_window(config);
         self.window.open(edge, params.wscale, limit(config));
         if !self.acks.has_policy() {
@@ -290,6 +338,12 @@ impl Receiver {
         self.highest_ack
     }
 
+    /// The end of the latest data that has arrived, in order or not.
+    pub(crate) fn highest_received(&self) -> SeqNum {
+        let beyond = self.waiting.as_ref().and_then(|waiting| waiting.iter().last());
+        beyond.map_or(self.rcv_nxt, |(_, end)| end.max(self.rcv_nxt))
+    }
+
     /// Wire segments with data received.
     pub(crate) const fn data_segments_in(&self) -> u64 {
         self.data_segs_in
@@ -317,7 +371,8 @@ impl Receiver {
     pub(crate) fn memory(&self) -> usize {
         let policy = self.acks.policy().map_or(0, size_of_val);
         let waiting = self.waiting.as_deref().map_or(0, Assembler::memory);
-        self.buf.memory() + policy + waiting + self.echo.as_deref().map_or(0, size_of_val)
+        let ecn = self.echo.as_deref().map_or(0, size_of_val) + self.counts.as_deref().map_or(0, size_of_val);
+        self.buf.memory() + policy + waiting + ecn
     }
 
     /// Number of readable bytes.
@@ -436,21 +491,106 @@ impl Receiver {
         self.acks.oblige(reason);
     }
 
-    /// The ACK fields of an outgoing segment, with at most `sack_room` SACK blocks.
-    pub(crate) fn ack_numbers(&self, config: &ConnConfig, sack_room: usize) -> AckNumbers {
+    /// Acceptable packets arrived; their data is not processed yet (RFC 9768, section 3.2.2.5.1).
+    #[inline]
+    pub(crate) fn count(&mut self, now: Instant, config: &ConnConfig, packets: &Counted) {
+        if self.counts.is_some() {
+            self.count_codepoints(now, config, packets);
+        }
+    }
+
+    fn count_codepoints(&mut self, now: Instant, config: &ConnConfig, packets: &Counted) {
+        let unacked = packets.bytes > 0 || self.rcv_nxt != self.highest_ack;
+        let withholding = self.acks.is_withholding();
+        let is_idle = self.acks.wanted(0).is_none();
+        let Some(counts) = self.counts.as_deref_mut() else { return };
+        let Counted { ecn, seq, bytes, packets } = *packets;
+        let ace_only = counts.is_ace_only(now, config.accecn_option);
+        let demand = counts.on_arrival(&Arrival { ecn, bytes, packets, seq, unacked, ace_only }, withholding);
+        if bytes > 0 {
+            counts.on_data();
+        } else if demand != Demand::None && is_idle {
+            counts.ask_for_bare();
+        }
+        match demand {
+            Demand::None => {}
+            Demand::Soft | Demand::Hard => self.acks.oblige(SendReason::AckByObligation),
+        }
+    }
+
+    /// True if the ACK of the SYN-ACK is still to leave: alone, before data (RFC 9768, section
+    /// 3.2.2.1).
+    pub(crate) fn answers_syn_ack(&self) -> bool {
+        self.counts.as_deref().is_some_and(Counts::answers_syn_ack)
+    }
+
+    /// Accurate ECN is in use.
+    pub(crate) const fn counts_codepoints(&self) -> bool {
+        self.counts.is_some()
+    }
+
+    /// The peer has sent its SYN-ACK again.
+    pub(crate) fn on_syn_ack_again(&mut self, ecn: wire::Ecn) {
+        if let Some(counts) = self.counts.as_deref_mut() {
+            counts.on_syn_ack_again(ecn);
+        }
+    }
+
+    /// ACE of the next segment with data.
+    pub(crate) fn ace(&self) -> TcpFlags {
+        self.counts.as_deref().map_or(TcpFlags::NONE, |counts| counts.ace(self.rcv_nxt, false).0)
+    }
+
+    /// The window field of an ACK.
+    pub(crate) fn window_field(&self, config: &ConnConfig) -> u16 {
+        self.window.offer(&self.position(config), self.acks.hint(), self.is_steady()).0
+    }
+
+    /// The ACK fields of an outgoing segment.
+    pub(crate) fn ack_numbers(&self, now: Instant, config: &ConnConfig, room: AckRoom) -> AckNumbers {
         let (window, edge) = self.window.offer(&self.position(config), self.acks.hint(), self.is_steady());
-        let sack = match &self.waiting {
-            Some(waiting) if self.sack && sack_room > 0 => waiting.sack_blocks(sack_room).collect(),
-            _ => SackBlocks::EMPTY,
+        let waiting = self.waiting.as_deref().filter(|_| self.sack);
+        let mut numbers = AckNumbers {
+            ack: self.rcv_nxt,
+            window,
+            sack: SackBlocks::EMPTY,
+            ecn: TcpFlags::NONE,
+            accecn: None,
+            crowded: false,
+            marks: false,
+            edge,
         };
-        match self.echo.as_deref() {
-            None => AckNumbers { ack: self.rcv_nxt, window, sack, ece: false, edge },
-            Some(echo) => {
-                let (ack, ece) = echo.next(self.rcv_nxt);
-                let (window, edge) = self.window.seen_from(ack, edge);
-                AckNumbers { ack, window, sack, ece, edge }
+        if let Some(echo) = self.echo.as_deref() {
+            let (ack, ece) = echo.next(self.rcv_nxt);
+            (numbers.window, numbers.edge) = self.window.seen_from(ack, edge);
+            numbers.ack = ack;
+            if ece {
+                numbers.ecn = TcpFlags::ECE;
             }
         }
+        let mut blocks = waiting;
+        if let Some(counts) = self.counts.as_deref() {
+            (numbers.ecn, numbers.ack) = counts.ace(self.rcv_nxt, room.bare);
+            (numbers.window, numbers.edge) = self.window.seen_from(numbers.ack, edge);
+            numbers.marks = !counts.is_told();
+            blocks = waiting.filter(|_| !counts.forbids_sack());
+            let due = blocks.map_or(0, |waiting| waiting.sack_blocks(SackBlocks::MAX).count());
+            let srtt = known(self.srtt).or(known(self.handshake_rtt));
+            let ack = self.acks.wanted(0).is_some();
+            let fits = Room { octets: room.options, blocks: due };
+            match counts.option(now, config.accecn_option, srtt, (ack, room.bare), fits) {
+                Told::Nothing => {}
+                Told::NoRoom => numbers.crowded = true,
+                Told::Option(option) => numbers.accecn = Some(option),
+            }
+        }
+        if let Some(waiting) = blocks {
+            let fit = SackBlocks::that_fit(room.options, numbers.accecn.as_ref());
+            if fit > 0 {
+                numbers.sack = waiting.sack_blocks(fit).collect();
+            }
+        }
+        numbers
     }
 
     /// The ACK fields of a SYN-ACK that acknowledges data: its window is not scaled (RFC 7323,
@@ -458,7 +598,16 @@ impl Receiver {
     pub(crate) fn syn_ack_numbers(&self) -> AckNumbers {
         let window = self.window().min(0xffff);
         let edge = self.rcv_nxt + window;
-        AckNumbers { ack: self.rcv_nxt, window: window as u16, sack: SackBlocks::EMPTY, ece: false, edge }
+        AckNumbers {
+            ack: self.rcv_nxt,
+            window: window as u16,
+            sack: SackBlocks::EMPTY,
+            ecn: TcpFlags::NONE,
+            accecn: None,
+            crowded: false,
+            marks: false,
+            edge,
+        }
     }
 
     /// Data arrived before the handshake was complete. It is, and took so long, if that was
@@ -468,12 +617,14 @@ impl Receiver {
     }
 
     /// True if an ACK with `numbers`, not sent yet, only advances the acknowledgment number: no
-    /// duplicate, no SACK or DSACK, no ECE, no smaller window. RFC 3449, section 5.2.1: only such
+    /// duplicate, no SACK or DSACK, no marks, no smaller window. RFC 3449, section 5.2.1: only such
     /// ACKs may replace one another.
     pub(crate) fn is_plain(&self, numbers: &AckNumbers) -> bool {
         numbers.ack.gt(self.highest_ack)
             && numbers.sack.as_slice().is_empty()
-            && !numbers.ece
+            && !numbers.marks
+            && (self.counts.is_some() || numbers.ecn.is_empty())
+            && numbers.accecn.is_none()
             && numbers.edge.ge(self.window.edge())
     }
 
@@ -489,7 +640,11 @@ impl Receiver {
         let advance = numbers.ack.saturating_distance_from(self.highest_ack);
         self.highest_ack = self.highest_ack.max(numbers.ack);
         self.window.advertised(numbers.edge);
-        let another = self.echo.as_deref_mut().is_some_and(|echo| echo.on_ack_sent(numbers.ack));
+        let mut another = self.echo.as_deref_mut().is_some_and(|echo| echo.on_ack_sent(numbers.ack));
+        if let Some(counts) = self.counts.as_deref_mut() {
+            another = counts.on_sent(ctx.counters, ctx.now, numbers.accecn.as_ref(), pure);
+            ctx.counters.acc_ecn_options_omitted += u64::from(numbers.crowded);
+        }
         self.acks_out += u64::from(pure);
         if self.closed != (numbers.window == 0) {
             self.closed = numbers.window == 0;
@@ -590,9 +745,22 @@ impl Receiver {
         info.rcv_ooopack = u64::from(self.rcv_ooopack);
         info.acks_out = self.acks_out;
         info.acks_waived = u64::from(self.acks.waived());
+        info.ecn = self.ecn_mode();
         if let Some(echo) = self.echo.as_deref() {
-            info.ecn = echo.mode();
             info.ce_received = echo.marked;
+        }
+        if let Some(counts) = self.counts.as_deref() {
+            info.ce_received = u64::from(counts.marked());
+            info.received_bytes = counts.bytes();
+        }
+    }
+
+    /// The kind of ECN in use.
+    fn ecn_mode(&self) -> Ecn {
+        match (self.echo.as_deref(), &self.counts) {
+            (Some(echo), _) => echo.mode(),
+            (None, Some(_)) => Ecn::Accurate,
+            (None, None) => Ecn::Off,
         }
     }
 
@@ -646,7 +814,7 @@ impl Receiver {
             oldest_unacked: self.acks.oldest_unacked(),
             handshake_rtt: known(self.handshake_rtt),
             srtt: known(self.srtt),
-            ecn: self.echo.as_deref().map_or(Ecn::Off, Echo::mode),
+            ecn: self.ecn_mode(),
         }
     }
 }

@@ -140,6 +140,11 @@ impl Acks {
         self.due.filter(|_| queued < self.duplicates.max(1))
     }
 
+    /// The policy withholds ACKs.
+    pub(super) const fn is_withholding(&self) -> bool {
+        self.withholding
+    }
+
     /// An ACK must be sent, for a reason that the policy cannot influence.
     pub(super) fn oblige(&mut self, reason: SendReason) {
         self.truncates |= self.withholding && self.is_holding();

@@ -128,7 +128,7 @@ fn params() -> OpenParams {
         rmss: RMSS,
         sack: true,
         handshake_rtt: Some(Duration::from_millis(10)),
-        ecn: crate::config::Ecn::Off,
+        ecn: None,
     }
 }
 
@@ -229,7 +229,8 @@ impl Bench {
     fn drain(&mut self) -> Vec<(SendReason, AckNumbers)> {
         let mut sent = Vec::new();
         while let Some(reason) = self.rcv.ack_wanted(0) {
-            let numbers = self.rcv.ack_numbers(&self.config, 4);
+            let numbers =
+                self.rcv.ack_numbers(self.now, &self.config, super::AckRoom { options: 40, bare: true });
             self.rcv.ack_sent(ctx!(self), &self.config, true, reason, &numbers);
             sent.push((reason, numbers));
             assert!(sent.len() < 300, "the receiver never falls silent");
@@ -938,7 +939,7 @@ fn ack_sent_tells_cause_and_advance() {
     bench.arrive(0, 100);
     bench.drain();
     bench.arrive(100, 300);
-    let numbers = bench.rcv.ack_numbers(&bench.config, 0);
+    let numbers = bench.rcv.ack_numbers(bench.now, &bench.config, super::AckRoom { options: 0, bare: false });
     bench.rcv.ack_sent(ctx!(bench), &bench.config, false, SendReason::NewData, &numbers);
     bench.arrive(400, 500);
     bench.drain();

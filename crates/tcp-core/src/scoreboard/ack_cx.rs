@@ -39,6 +39,9 @@ pub(crate) struct AckCx {
     pub(crate) delivered: u32,
     /// Segments of them, and of what was sent again after it had been SACKed.
     pub(crate) segments: u32,
+    /// Bytes of `delivered` that the peer reports as marked, and segments.
+    pub(crate) marked: u32,
+    pub(crate) marked_segments: u32,
     /// Departure of the newest of them that was never retransmitted.
     pub(crate) newest_departure: Option<Instant>,
     /// SND.UNA advanced over what left more than once. Without SACK, what lies behind that may have
@@ -95,6 +98,8 @@ impl AckCx {
             rtt_newest: None,
             delivered: 0,
             segments: 0,
+            marked: 0,
+            marked_segments: 0,
             newest_departure: None,
             repairs: false,
             newest: None,
@@ -120,7 +125,7 @@ impl AckCx {
         sample.newly_lost = newly_lost;
         sample.duplicate = self.acked() == 0;
         sample.ece = self.facts.ece;
-        sample.ce = if self.facts.ece { self.delivered } else { 0 };
+        sample.ce = self.marked;
         sample.rtt = self.rtt_newest;
         sample.rtt_oldest = self.rtt_oldest;
         sample.prior_pipe = self.prior_pipe;

@@ -10,15 +10,17 @@
 //! started by ECE causes no further reduction. Congestion control that handles every ACK
 //! ([`EcnUse::PerAck`](crate::policy::cc::EcnUse::PerAck)) keeps that account itself.
 
+use super::accecn::Feedback;
+use super::agreement::EcnAgreement;
 use crate::config::Ecn;
 use crate::seq::SeqNum;
 
 /// The sender's ECN state.
 #[derive(Debug)]
 pub(crate) struct EcnSender {
-    /// Segments with ECE received.
+    /// Segments with ECE received; with accurate ECN, ACKs that told of marks.
     pub(super) ece_received: u64,
-    /// Wire segments delivered whose ACK carried ECE.
+    /// Wire segments delivered whose ACK carried ECE; with accurate ECN, those that were marked.
     pub(super) delivered_ce: u64,
     /// SND.NXT at the last reduction, or just before SND.UNA.
     pub(super) until: SeqNum,
@@ -26,25 +28,19 @@ pub(crate) struct EcnSender {
     pub(crate) capable: bool,
     /// The next new data carries CWR.
     pub(crate) cwr_due: bool,
-}
-
-/// What the handshake agreed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EcnAgreement {
-    /// Classic or DCTCP.
-    pub(crate) mode: Ecn,
-    /// This side may set ECT (RFC 3168, section 6.1.1).
-    pub(crate) capable: bool,
+    /// What the peer has told by accurate ECN, if that is in use.
+    pub(super) accurate: Option<Feedback>,
 }
 
 impl EcnSender {
-    pub(super) const fn new(agreed: EcnAgreement, una: SeqNum) -> Self {
+    pub(super) fn new(agreed: &EcnAgreement, una: SeqNum) -> Self {
         Self {
             ece_received: 0,
             delivered_ce: 0,
             until: SeqNum(una.0.wrapping_sub(1)),
             capable: agreed.capable,
             cwr_due: false,
+            accurate: (agreed.mode == Ecn::Accurate).then(|| Feedback::new(agreed)),
         }
     }
 
@@ -55,6 +51,7 @@ impl EcnSender {
 
     pub(super) fn on_reduction(&mut self, nxt: SeqNum) {
         self.until = nxt;
-        self.cwr_due = true;
+        // RFC 9768, section 3.1.5: with accurate ECN the bit is part of a counter.
+        self.cwr_due = self.accurate.is_none();
     }
 }

@@ -15,7 +15,9 @@
 //! | `probe.rs` | tail loss probes |
 //! | `rto_response.rs` | retransmission timeouts, and the steps of the response to them |
 //! | `congestion.rs` | telling congestion control of events, and its decision |
-//! | `ecn.rs`, `ece.rs` | ECN: state, and the effect of ECE |
+//! | `agreement.rs` | what the handshake agreed on for ECN |
+//! | `ecn.rs`, `ece.rs` | ECN: state, and the effect of marks |
+//! | `accecn.rs` | what the peer tells by accurate ECN |
 //! | `path_mtu.rs`, `packet_too_big.rs` | the path MTU according to ICMP |
 //! | `device_mtu.rs` | the MTU of the device has changed |
 //! | `black_hole.rs`, `mtu_search.rs` | packets that vanish because of their size, and the search for the largest that does not |
@@ -30,7 +32,9 @@
 //! types that it owns; they take the [`Stream`] as `snd`. Loss recovery itself decides in
 //! [`recovery`](crate::recovery).
 
+pub(crate) mod accecn;
 mod ack_delay;
+pub(crate) mod agreement;
 mod allowance;
 mod black_hole;
 mod buffer;
@@ -76,12 +80,14 @@ use crate::pattern::Pattern;
 use crate::policy::{CongestionControl, NewCongestionControl, NewRtoResponse, RtoResponse};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
-use crate::wire::SackBlocks;
+use crate::wire::{Ecn, SackBlocks, TcpFlags};
+use accecn::AccEcnFields;
+use agreement::EcnAgreement;
 use alloc::boxed::Box;
 pub(crate) use buffer::{Usage, is_shared};
 use bytes::Bytes;
 use chrono::Spending;
-use ecn::{EcnAgreement, EcnSender};
+use ecn::EcnSender;
 use flight::Flight;
 use stream::Stream;
 pub(crate) use wanted::Wanted;
@@ -154,6 +160,8 @@ pub(crate) struct AckSegment {
     /// Our timestamp clock at arrival.
     pub(crate) ts_now: u32,
     pub(crate) ece: bool,
+    /// What it says if accurate ECN is in use.
+    pub(crate) accecn: AccEcnFields,
     pub(crate) payload_len: u32,
     pub(crate) fin: bool,
 }
@@ -369,6 +377,26 @@ impl Sender {
     /// ECN state for outgoing data; `None` if ECN is not in use.
     pub(crate) fn ecn(&self) -> Option<&EcnSender> {
         self.stream.ecn.as_deref()
+    }
+
+    /// The codepoint of new data. `l4s`: ECT(1) whatever congestion control asks for.
+    pub(crate) fn codepoint(&self, l4s: bool) -> Ecn {
+        match self.stream.ecn.as_deref() {
+            Some(ecn) if ecn.capable => {
+                let l4s = l4s || self.flight.as_deref().is_some_and(|flight| flight.decision.l4s);
+                if ecn.accurate.is_some() && l4s { Ecn::Ect1 } else { Ecn::Ect0 }
+            }
+            _ => Ecn::NotEct,
+        }
+    }
+
+    /// True if the ECN bits of a segment say nothing new.
+    #[inline]
+    pub(crate) fn expects_ecn(&self, flags: TcpFlags) -> bool {
+        match self.stream.ecn.as_deref().and_then(|ecn| ecn.accurate.as_ref()) {
+            Some(feedback) => feedback.expects(flags),
+            None => !flags.intersects(TcpFlags::ACE),
+        }
     }
 
     /// The connection has ended: nothing more is sent, memory is freed.

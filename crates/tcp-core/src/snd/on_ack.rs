@@ -5,6 +5,7 @@
 //! probe; undo; loss detection; congestion control; PRR; the end of an episode; timers.
 //! docs/one-ack.md walks through it.
 
+use super::ece::gather_marks;
 use super::flight::Flight;
 use super::rto_response::AckUse;
 use super::stream::Stream;
@@ -51,10 +52,14 @@ impl Sender {
             if !flight.board.is_empty() {
                 return flight.on_ack(snd, ctx, config, seg, same_window);
             }
+            snd.note_count(ctx, seg);
             if reports || flight.recovery.tlp.open.is_some() {
                 flight.on_late_ack(snd, ctx, config, seg, same_window);
             }
-        } else if reports {
+        } else {
+            self.stream.note_count(ctx, seg);
+        }
+        if reports && self.flight.is_none() {
             // The flight's memory was freed long ago; the peer may still report what it received
             // twice.
             let snd = &mut self.stream;
@@ -234,10 +239,7 @@ impl Flight {
         if snd.sack && !seg.sack.is_empty() {
             self.gather_sack(snd, ctx, seg, ack);
         }
-        if let Some(ecn) = snd.ecn.as_deref_mut() {
-            ecn.on_advance(snd.una);
-            ack.facts.ece = seg.ece && seg.ack.ge(prior_una);
-        }
+        gather_marks(snd, ctx, seg, prior_una, ack);
         ack.facts.duplicate = is_duplicate(seg, prior_una, same_window);
         ack.facts.sack_option = !seg.sack.is_empty();
         if snd.asked_response().is_some() || self.recovery.phase == Phase::Recovery {

@@ -10,7 +10,7 @@ use super::rtt::Rtt;
 use super::wanted::Wanted;
 use super::window::PeerWindow;
 use super::{AckOutcome, OpenParams};
-use crate::config::ConnConfig;
+use crate::config::{ConnConfig, Ecn};
 use crate::ctx::Ctx;
 use crate::info::Blocked;
 use crate::packet::SegmentClass;
@@ -50,6 +50,8 @@ pub(crate) struct Stream {
     pub(super) losses: Option<Box<Losses>>,
     /// Present if ECN is in use.
     pub(super) ecn: Option<Box<EcnSender>>,
+    /// What both sides agreed on.
+    pub(super) ecn_mode: Ecn,
     pub(super) rtt: Rtt,
     pub(super) delivery: Delivery,
     pub(super) stats: Stats,
@@ -107,6 +109,7 @@ impl Stream {
             cc: Box::new(StandIn),
             losses: None,
             ecn: None,
+            ecn_mode: Ecn::Off,
             rtt: Rtt::new(config.initial_rto, first),
             delivery: Delivery::new(),
             stats: Stats::default(),
@@ -156,7 +159,8 @@ impl Stream {
             Some((payload, until)) => self.begin_narrow(config, payload, until),
             None => self.begin_mtu_search(ctx.now, config, base_smss(least_smss, config)),
         }
-        self.ecn = ecn.map(|agreed| Box::new(EcnSender::new(agreed, self.una)));
+        self.ecn_mode = ecn.map_or(Ecn::Off, |agreed| agreed.mode);
+        self.ecn = ecn.as_ref().map(|agreed| Box::new(EcnSender::new(agreed, self.una)));
         self.last_sent = ctx.now;
         if syn_timed_out {
             self.rtt.after_syn_timeout(config);
@@ -182,6 +186,7 @@ impl Stream {
         init.delivered = self.delivery.delivered;
         // The initial sequence number is random (RFC 6528), and here to spread connections.
         init.seed = (u64::from(self.nxt.0) << 32) ^ ctx.now.as_nanos();
+        init.ecn = self.ecn_mode;
         init
     }
 

@@ -163,6 +163,10 @@ impl Sender {
         if let Some(ecn) = snd.ecn.as_deref() {
             info.ece_received = ecn.ece_received;
             info.delivered_ce = ecn.delivered_ce;
+            if let Some(feedback) = &ecn.accurate {
+                info.delivered_ce = u64::from(feedback.marked());
+                info.delivered_bytes = feedback.bytes();
+            }
         }
         info.blocked = self.blocked();
     }

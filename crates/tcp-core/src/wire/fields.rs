@@ -144,7 +144,8 @@ mod tests {
                 let timestamps = stamps.map(|(val, ecr)| Timestamps { val, ecr });
                 let sack: SackBlocks =
                     sack.into_iter().map(|(from, to)| (SeqNum(from), SeqNum(to))).collect();
-                header.options = TcpOptions { mss, window_scale, sack_permitted, timestamps, sack };
+                header.options =
+                    TcpOptions { mss, window_scale, sack_permitted, timestamps, accecn: None, sack };
                 header
             })
     }

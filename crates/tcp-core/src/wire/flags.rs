@@ -1,5 +1,6 @@
 //! The control bits of the TCP header (RFC 9293, section 3.1; AE: RFC 9768, section 3.1).
 
+use super::Ecn;
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
 
@@ -32,7 +33,11 @@ impl TcpFlags {
     /// Accurate ECN (RFC 9768), the bit that RFC 3540 called NS.
     pub const AE: Self = Self(0x100);
 
+    /// The field ACE of accurate ECN: AE, CWR and ECE (RFC 9768, section 3.2.2).
+    pub const ACE: Self = Self(0x1c0);
+
     const ALL: u16 = 0x1ff;
+    const ACE_SHIFT: u32 = 6;
 
     /// The set of these bits of the header's flag field; unassigned ones are dropped.
     #[must_use]
@@ -44,6 +49,30 @@ impl TcpFlags {
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
+    }
+
+    /// The lowest three bits of a counter, as ACE.
+    #[must_use]
+    pub const fn ace_of(counter: u32) -> Self {
+        Self(((counter & 7) << Self::ACE_SHIFT) as u16)
+    }
+
+    /// What ACE says in a handshake of a packet that arrived with `ecn` (RFC 9768, section 3.2.2.1,
+    /// table 3).
+    #[must_use]
+    pub const fn ace_code(ecn: Ecn) -> Self {
+        Self::ace_of(match ecn {
+            Ecn::NotEct => 0b010,
+            Ecn::Ect1 => 0b011,
+            Ecn::Ect0 => 0b100,
+            Ecn::Ce => 0b110,
+        })
+    }
+
+    /// ACE as a number, 0 to 7.
+    #[must_use]
+    pub const fn ace(self) -> u8 {
+        (self.0 >> Self::ACE_SHIFT & 7) as u8
     }
 
     /// True if the set contains every bit of `other`.

@@ -6,6 +6,7 @@
 //! the payload is not copied. Nothing here allocates, and no packet, however malformed, causes a
 //! panic.
 
+mod accecn;
 pub mod checksum;
 mod emit;
 mod error;
@@ -25,6 +26,7 @@ mod run;
 mod tcp;
 mod udp;
 
+pub use accecn::{AccEcnOption, AccEcnOrder};
 pub use emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
 pub use error::{EmitError, WireError};
 pub use fast_open::FastOpenCookie;
@@ -194,6 +196,19 @@ impl Ecn {
             0b01 => Self::Ect1,
             0b10 => Self::Ect0,
             _ => Self::Ce,
+        }
+    }
+
+    /// The codepoint for which ACE stands in a handshake (RFC 9768, section 3.2.2.1, table 3);
+    /// `None` if for none.
+    #[must_use]
+    pub const fn of_ace_code(ace: u8) -> Option<Self> {
+        match ace {
+            0b010 => Some(Self::NotEct),
+            0b011 => Some(Self::Ect1),
+            0b100 => Some(Self::Ect0),
+            0b110 => Some(Self::Ce),
+            _ => None,
         }
     }
 

@@ -1,10 +1,12 @@
 //! TCP options: MSS (RFC 9293, section 3.2), window scale and timestamps (RFC 7323), SACK (RFC
-//! 2018), fast open (RFC 7413), and any other option as kind and data.
+//! 2018), fast open (RFC 7413), [accurate ECN](super::AccEcnOption), and any other option as kind
+//! and data.
 //!
 //! Two views of the same octets: [`TcpOptions`] is what a connection uses, small and `Copy`;
 //! [`OptionIter`] and [`emit_option_list`] preserve order and unknown options, for tools.
 
 use super::EmitError;
+use super::accecn::{AccEcnOption, AccEcnOrder};
 use super::fast_open::FastOpenCookie;
 use crate::SeqNum;
 use core::fmt;
@@ -48,6 +50,13 @@ impl SackBlocks {
     pub const MAX: usize = 4;
     /// No blocks: the option is absent.
     pub const EMPTY: Self = Self { blocks: [(SeqNum(0), SeqNum(0)); Self::MAX], len: 0 };
+
+    /// How many blocks fit into `octets` of the option area behind options that are aligned to four
+    /// octets, and behind `counters`.
+    pub(crate) fn that_fit(octets: usize, counters: Option<&AccEcnOption>) -> usize {
+        let head = sack_at(counters.map_or(0, AccEcnOption::option_len)) + 2;
+        (octets.saturating_sub(head) / 8).min(Self::MAX)
+    }
 
     /// The first four blocks of a slice.
     #[must_use]
@@ -129,6 +138,8 @@ pub struct TcpOptions {
     pub sack_permitted: bool,
     /// Timestamps.
     pub timestamps: Option<Timestamps>,
+    /// Counters of accurate ECN.
+    pub accecn: Option<AccEcnOption>,
     /// SACK blocks.
     pub sack: SackBlocks,
 }
@@ -140,6 +151,7 @@ impl TcpOptions {
         window_scale: None,
         sack_permitted: false,
         timestamps: None,
+        accecn: None,
         sack: SackBlocks::EMPTY,
     };
 
@@ -159,6 +171,7 @@ impl TcpOptions {
                 TcpOption::SackPermitted => options.sack_permitted = true,
                 TcpOption::Sack(blocks) => options.sack = blocks,
                 TcpOption::Timestamps(timestamps) => options.timestamps = Some(timestamps),
+                TcpOption::AccEcn(counters) => options.accecn = Some(counters),
                 TcpOption::EndOfList
                 | TcpOption::Nop
                 | TcpOption::FastOpen(_)
@@ -174,14 +187,15 @@ impl TcpOptions {
     pub const fn encoded_len(&self) -> usize {
         let fixed = self.fixed_len();
         match self.sack_that_fit(fixed) {
-            0 => fixed,
-            blocks => fixed + 4 + 8 * blocks,
+            0 => fixed.next_multiple_of(4),
+            blocks => sack_at(fixed) + 2 + 8 * blocks,
         }
     }
 
-    /// Writes the standard layout and returns its length. Everything is aligned to four octets:
-    /// MSS; SACK-permitted before the timestamps; window scale; then as many SACK blocks as fit,
-    /// first ones first (three with timestamps, RFC 2018, section 3).
+    /// Writes the standard layout and returns its length. Everything but the counters of accurate
+    /// ECN is aligned to four octets: MSS; SACK-permitted before the timestamps; window scale; the
+    /// counters; then as many SACK blocks as fit, first ones first (three with timestamps, RFC
+    /// 2018, section 3).
     #[inline(always)]
     pub(super) fn emit(&self, out: &mut [u8; MAX_OPTIONS_LEN]) -> usize {
         let mut writer = OptionWriter { out, len: 0 };
@@ -207,13 +221,22 @@ impl TcpOptions {
         if let Some(shift) = self.window_scale {
             writer.put([NOP, WINDOW_SCALE, 3, shift]);
         }
+        if let Some(counters) = &self.accecn {
+            writer.put_counters(counters);
+        }
         let blocks = self.sack_that_fit(writer.len);
         if blocks > 0 {
-            writer.put([NOP, NOP, SACK, 2 + 8 * blocks as u8]);
+            while writer.len < sack_at(writer.len) {
+                writer.put([NOP]);
+            }
+            writer.put([SACK, 2 + 8 * blocks as u8]);
             for (start, end) in self.sack.iter().take(blocks) {
                 writer.put(start.0.to_be_bytes());
                 writer.put(end.0.to_be_bytes());
             }
+        }
+        while !writer.len.is_multiple_of(4) {
+            writer.put([NOP]);
         }
         writer.len
     }
@@ -253,13 +276,22 @@ impl TcpOptions {
         if self.window_scale.is_some() {
             len += 4;
         }
+        if let Some(counters) = &self.accecn {
+            len += counters.option_len();
+        }
         len
     }
 
     const fn sack_that_fit(&self, fixed: usize) -> usize {
-        let room = (MAX_OPTIONS_LEN - 4).saturating_sub(fixed) / 8;
+        let room = (MAX_OPTIONS_LEN - 2).saturating_sub(sack_at(fixed)) / 8;
         if self.sack.len() < room { self.sack.len() } else { room }
     }
+}
+
+/// Where a SACK option begins behind `fixed` octets of options: its blocks are aligned to four
+/// octets.
+const fn sack_at(fixed: usize) -> usize {
+    (fixed + 2).next_multiple_of(4) - 2
 }
 
 /// The timestamps, if the option area is exactly NOP, NOP, timestamps: the layout of RFC 7323,
@@ -295,6 +327,8 @@ pub enum TcpOption<'a> {
     Timestamps(Timestamps),
     /// Kind 34, or 254 with the experiment identifier 0xF989: TCP Fast Open.
     FastOpen(FastOpenCookie),
+    /// Kind 172 or 174: counters of accurate ECN.
+    AccEcn(AccEcnOption),
     /// Any other option, including a known kind with a wrong length.
     Unknown {
         /// The kind; not 0 or 1.
@@ -334,7 +368,10 @@ impl<'a> TcpOption<'a> {
                 Some(cookie) => Self::FastOpen(cookie.experimental(true)),
                 None => Self::Unknown { kind, data },
             },
-            _ => Self::Unknown { kind, data },
+            _ => match AccEcnOrder::of_kind(kind) {
+                Some(order) => Self::AccEcn(AccEcnOption::decode(order, data)),
+                None => Self::Unknown { kind, data },
+            },
         }
     }
 
@@ -355,6 +392,7 @@ impl<'a> TcpOption<'a> {
                 writer.put([TIMESTAMPS, 10]) && writer.put(val.to_be_bytes()) && writer.put(ecr.to_be_bytes())
             }
             Self::FastOpen(ref cookie) => writer.put_cookie(cookie),
+            Self::AccEcn(ref counters) => writer.put_counters(counters),
             Self::Unknown { kind, data } => writer.put_data(kind, data),
         }
     }
@@ -461,6 +499,15 @@ impl OptionWriter<'_> {
         let [high, low] = FAST_OPEN_EXID;
         self.put([EXPERIMENT, cookie.option_len() as u8, high, low])
             && cookie.as_slice().iter().all(|octet| self.put([*octet]))
+    }
+
+    /// Appends counters of accurate ECN; returns false if not all of them fit.
+    fn put_counters(&mut self, counters: &AccEcnOption) -> bool {
+        self.put([counters.order().kind(), counters.option_len() as u8])
+            && counters.fields().iter().all(|field| {
+                let [_, high, middle, low] = field.to_be_bytes();
+                self.put([high, middle, low])
+            })
     }
 
     /// Appends an option with this data; returns false if not all of it fits.

@@ -113,7 +113,7 @@ impl<'a> Leader<'a> {
             _ => return None,
         };
         let leads = usize::from(ip.header_len) == plain
-            && segment.flags.difference(TcpFlags::PSH) == TcpFlags::ACK
+            && segment.flags.difference(TcpFlags::PSH | TcpFlags::ACE) == TcpFlags::ACK
             && packet.segment_size.is_none()
             && !segment.payload.is_empty();
         leads.then(|| Self {

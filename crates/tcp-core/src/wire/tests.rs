@@ -13,6 +13,7 @@ fn an_emitted_syn_parses_back() {
         window_scale: Some(7),
         sack_permitted: true,
         timestamps: Some(Timestamps { val: 1, ecr: 0 }),
+        accecn: None,
         sack: SackBlocks::EMPTY,
     };
     let mut buf = HeaderBuf::new();

@@ -2,7 +2,8 @@
 
 use ackline_tcp_core::SeqNum;
 use ackline_tcp_core::wire::{
-    Emitted, HeaderBuf, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps, TxChecksumMode, emit_tcp,
+    AccEcnOption, AccEcnOrder, Emitted, HeaderBuf, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+    TxChecksumMode, emit_tcp,
 };
 use core::net::{IpAddr, SocketAddr};
 use proptest::collection::vec;
@@ -90,12 +91,18 @@ pub(crate) fn flags() -> impl Strategy<Value = TcpFlags> {
 /// Any options, also more than fit.
 pub(crate) fn options() -> impl Strategy<Value = TcpOptions> {
     let timestamps = proptest::option::of(any::<(u32, u32)>());
-    (any::<(Option<u16>, Option<u8>, bool)>(), timestamps, sack_blocks(0)).prop_map(
-        |((mss, window_scale, sack_permitted), timestamps, sack)| TcpOptions {
+    // On a SYN they fill the option area with the others.
+    let counters = proptest::option::of((any::<bool>(), 0..=AccEcnOption::MAX, any::<[u64; 3]>()));
+    (any::<(Option<u16>, Option<u8>, bool)>(), timestamps, counters, sack_blocks(0)).prop_map(
+        |((mss, window_scale, sack_permitted), timestamps, counters, sack)| TcpOptions {
             mss,
             window_scale,
             sack_permitted,
             timestamps: timestamps.map(|(val, ecr)| Timestamps { val, ecr }),
+            accecn: counters.map(|(first, fields, [ect0, ce, ect1])| {
+                let order = if first { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
+                AccEcnOption::new(order, fields, ect0, ce, ect1)
+            }),
             sack,
         },
     )

@@ -386,25 +386,37 @@ pub static CONN: &[Key] = &[
     },
     Key {
         summary: "explicit congestion notification; if not given, what cc is designed for, otherwise off",
-        source: "RFC 3168, RFC 8257; tcp_ecn",
+        source: "RFC 3168, RFC 8257, RFC 9768; tcp_ecn",
         ..Key::new(
             "ecn",
             Value::Choice {
-                names: &["off", "classic", "dctcp"],
+                names: &["off", "classic", "dctcp", "accurate"],
                 get: |c| match c.ecn {
                     Ecn::Off => 0,
                     Ecn::Classic => 1,
                     Ecn::Dctcp => 2,
+                    Ecn::Accurate => 3,
                 },
                 set: |c, at| {
                     c.ecn = match at {
                         0 => Ecn::Off,
                         1 => Ecn::Classic,
-                        _ => Ecn::Dctcp,
+                        2 => Ecn::Dctcp,
+                        _ => Ecn::Accurate,
                     };
                 },
             },
         )
+    },
+    Key {
+        summary: "accurate ECN's option: 0 never, 1 sparingly, 2 on every ACK that has news for it, 3 the same even if options seem to be why segments are lost",
+        source: "RFC 9768, section 3.2.3; tcp_ecn_option",
+        ..Key::integer("accecn_option", 0..=3, |c| Slot::U8(&mut c.accecn_option))
+    },
+    Key {
+        summary: "with accurate ECN, data leaves with ECT(1) whatever cc asks for",
+        source: "RFC 9331 section 4.1",
+        ..Key::switch("l4s", |c| &mut c.l4s)
     },
 ];
 

@@ -64,6 +64,8 @@ fn every_field_of_a_connection_has_a_key() {
         dscp,
         ttl,
         ecn,
+        accecn_option,
+        l4s,
     } of config);
     let keys: Vec<&str> = CONN.iter().map(|key| key.name).collect();
     assert_eq!(keys, fields[1..], "all but the policies, whose names a registry resolves");
@@ -221,7 +223,7 @@ fn an_error_says_what_would_be_right() {
             "5",
             "keep_alive=5 is not possible: keep_alive must be off, or a time such as 2m, or 2m:interval=10s,count=3",
         ),
-        ("ecn", "on", "ecn=on is not possible: ecn must be one of off, classic, dctcp"),
+        ("ecn", "on", "ecn=on is not possible: ecn must be one of off, classic, dctcp, accurate"),
         (
             "keep_alive",
             "2m:interva=1s",

@@ -28,6 +28,9 @@ pub struct SendDecision {
     /// Bytes that one paced departure may carry, in whole segments and at least one; the driver's
     /// resolution may allow more. 0: only that decides.
     pub quantum: u32,
+    /// Data leaves with ECT(1) instead of ECT(0) if accurate ECN is in use: queues then give it the
+    /// service of L4S, which asks for the response of RFC 9331, section 4.3.
+    pub l4s: bool,
 }
 
 impl SendDecision {
@@ -45,6 +48,7 @@ impl SendDecision {
             ecn: EcnUse::PerWindow,
             validation: Validation::ByUse,
             quantum: 0,
+            l4s: false,
         }
     }
 

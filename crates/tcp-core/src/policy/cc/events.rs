@@ -75,11 +75,11 @@ pub struct AckSample {
     pub newly_delivered: u32,
     /// Bytes newly declared lost on this ACK.
     pub newly_lost: u32,
-    /// Bytes that the peer reports as CE-marked: `newly_delivered` if `ece` is set, with DCTCP's
-    /// and with classic ECN.
+    /// Bytes of `newly_delivered` that the peer reports as CE-marked. DCTCP's feedback and classic
+    /// ECN know only all or nothing.
     pub ce: u32,
-    /// ECE was set and ECN is in use. RFC 3168, section 6.1.2: such an ACK does not raise the
-    /// window.
+    /// The ACK tells of marks: ECE was set, or the peer's count has grown (accurate ECN). RFC 3168,
+    /// section 6.1.2: such an ACK does not raise the window.
     pub ece: bool,
     /// The ACK advanced nothing (a duplicate in the sense of RFC 5681).
     pub duplicate: bool,

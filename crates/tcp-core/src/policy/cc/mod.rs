@@ -22,6 +22,7 @@ pub use events::{
 pub(crate) use flow::longest_paced_rtt;
 pub use flow::{FlowView, Phase};
 
+use crate::ecn::Ecn;
 use crate::policy::{Metrics, Params, SpecError};
 use crate::time::{Duration, Instant};
 use crate::units::Window;
@@ -137,6 +138,8 @@ pub struct CcInit {
     /// For random choices: differs from one connection to the next, and is the same if a run is
     /// repeated.
     pub seed: u64,
+    /// The kind of ECN that both sides agreed on.
+    pub ecn: Ecn,
 }
 
 /// What a congestion control reduces after a loss, a mark or a timeout if the application or the
@@ -168,6 +171,7 @@ impl CcInit {
             min_rtt: None,
             delivered: 0,
             seed: 0,
+            ecn: Ecn::Off,
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::policy::cc::{
     SentSegment, Undo,
 };
 use crate::seq::SeqNum;
+use crate::snd::accecn::AccEcnFields;
 use crate::snd::{AckOutcome, AckSegment, EarlyData, OpenParams, SendLimits, Sender};
 use crate::time::{Duration, Instant};
 use crate::units::Window;
@@ -299,6 +300,7 @@ impl Bench {
             tsecr: None,
             ts_now: 0,
             ece: false,
+            accecn: AccEcnFields::default(),
             payload_len: 0,
             fin: false,
         }

@@ -3,14 +3,15 @@
 use super::bench::{Bench, SMSS, Setup, ms};
 use crate::config::Ecn;
 use crate::policy::cc::{CongestionEvent, EcnUse, Phase, Reaction};
-use crate::snd::ecn::{EcnAgreement, EcnSender};
+use crate::snd::agreement::EcnAgreement;
+use crate::snd::ecn::EcnSender;
 use alloc::boxed::Box;
 
 /// Ten segments are out, fifty wait, and ECN is in use.
 fn ten_out() -> Bench {
     let mut bench = Setup::default().open();
-    let agreed = EcnAgreement { mode: Ecn::Classic, capable: true };
-    bench.snd.stream.ecn = Some(Box::new(EcnSender::new(agreed, bench.snd.stream.una)));
+    let agreed = EcnAgreement::new(Ecn::Classic, true);
+    bench.snd.stream.ecn = Some(Box::new(EcnSender::new(&agreed, bench.snd.stream.una)));
     bench.write(60 * SMSS);
     assert_eq!(bench.drain().len(), 10);
     bench.pass(ms(100));
