@@ -7,8 +7,9 @@
 //! ```
 //!
 //! It needs a receiver that reports the marks of each ACK separately, [`Ecn::Dctcp`] on both hosts,
-//! and queues that mark at a low threshold (section 3.1). With classic ECN it takes the echo of one
-//! mark for a window of marks, and reduces as much as NewReno; without ECN it is NewReno.
+//! or [accurate ECN](Ecn::Accurate), and queues that mark at a low threshold (section 3.1). With
+//! classic ECN it takes the echo of one mark for a window of marks, and reduces as much as NewReno;
+//! without ECN it is NewReno.
 //!
 //! Where it fails: next to flows that halve, it takes more than its share (section 5); and if there
 //! are so many flows that each one's share is below two segments, marks no longer limit the queue.
@@ -161,7 +162,12 @@ impl WindowGrowth for Dctcp {
         // Step 1: data only counts once it is acknowledged, not when SACK reports it.
         let bytes = u64::from(cx.ack.acked);
         self.acked += bytes;
-        self.marked += if cx.ack.ece { bytes } else { 0 };
+        self.marked += match cx.ack {
+            ack if !ack.ece => 0,
+            // Accurate ECN knows how much.
+            ack if (1..ack.newly_delivered).contains(&ack.ce) => u64::from(ack.ce).min(bytes),
+            _ => bytes,
+        };
         if self.acked == 0 || self.window_end.is_some_and(|end| cx.view.snd_una.le(end)) {
             return;
         }

@@ -5,6 +5,7 @@
 //! | `reno` | NewReno's window | RFC 5681, RFC 6582, RFC 3465 |
 //! | `cubic` | a window that is a cubic function of time, with HyStart++ | RFC 9438, RFC 9406 |
 //! | `dctcp` | reduces the window by the fraction of marked data | RFC 8257 |
+//! | `prague` | L4S: DCTCP's decrease, independent of short round trips, paced | draft-briscoe-iccrg-prague |
 //! | `ls-aimd-reno`, `ls-aimd-dctcp` | windows below one segment, on a departure clock | Ahmed 2019 |
 //! | `bbr` | paces by a model of the path, which losses only bound | draft-ietf-ccwg-bbr |
 //! | `hstcp` | the larger the window, the faster it grows and the less it gives up | RFC 3649, RFC 3742 |
@@ -30,6 +31,7 @@ pub mod dctcp;
 pub mod hstcp;
 pub mod hystart;
 pub mod ls_aimd;
+pub mod prague;
 mod reno;
 pub mod rto;
 pub mod scalable;
@@ -41,6 +43,7 @@ pub use dctcp::{Dctcp, DctcpParams};
 pub use hstcp::HstcpParams;
 pub use hystart::HyStart;
 pub use ls_aimd::{LsAimd, LsAimdParams};
+pub use prague::{Prague, PragueParams};
 pub use rto::RTO;
 pub use scalable::ScalableParams;
 
@@ -56,6 +59,7 @@ pub const CC: &[Entry<NewCongestionControl>] = &[
     hstcp::ENTRY,
     scalable::ENTRY,
     acwap::ENTRY,
+    prague::ENTRY,
     ls_aimd::RENO,
     ls_aimd::DCTCP,
 ];
