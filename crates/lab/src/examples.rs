@@ -37,6 +37,7 @@ pub const EXAMPLES: &[Example] = examples![
     "buffer-rtt",
     "aqm",
     "ecn-step",
+    "l4s",
     "loss-sweep",
     "recovery",
     "asymmetric",
