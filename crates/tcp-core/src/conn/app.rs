@@ -101,6 +101,11 @@ impl Connection {
         Ok(written)
     }
 
+    /// A record ends with what is written.
+    pub(crate) fn end_record(&mut self) {
+        self.snd.end_record();
+    }
+
     /// True if a write would take something, or fail at once. Otherwise the application waits for
     /// the usual space, as after a partial write.
     pub(crate) fn is_writable(&mut self) -> bool {

@@ -137,6 +137,13 @@ impl Conn<'_> {
         })
     }
 
+    /// Ends a record with what is written so far (`MSG_EOR` of Linux): no segment has bytes from
+    /// before and from behind it, and what is before does not wait for more. The peer sees nothing
+    /// of it but the sizes of segments.
+    pub fn end_record(&mut self, now: Instant) {
+        self.act(now, |conn, _| conn.end_record());
+    }
+
     /// Bytes that a write would take.
     #[must_use]
     pub fn write_space(&self) -> usize {

@@ -114,12 +114,39 @@ impl SendBuffer {
                 chunk.advance(n);
                 return n;
             }
-            self.store = Store::Chunks(Box::new(chunks_of(core::mem::take(ring), self.start)));
+            self.share();
         }
         if let Store::Chunks(chunks) = &mut self.store {
             chunks.push_chunk(chunk, n);
         }
         n
+    }
+
+    /// The bytes are in chunks from now on.
+    fn share(&mut self) {
+        if let Store::Ring(ring) = &mut self.store {
+            self.store = Store::Chunks(Box::new(chunks_of(core::mem::take(ring), self.start)));
+        }
+    }
+
+    /// A record ends with the last byte written (`MSG_EOR`): no segment has bytes on both sides of
+    /// it.
+    pub(crate) fn end_record(&mut self) {
+        if self.len() == 0 || self.fin {
+            return;
+        }
+        self.share();
+        if let Store::Chunks(chunks) = &mut self.store {
+            chunks.end_record();
+        }
+    }
+
+    /// The end of the record that `from` is in, if more bytes follow it.
+    pub(crate) fn record_end(&self, from: SeqNum) -> Option<SeqNum> {
+        match &self.store {
+            Store::Ring(_) => None,
+            Store::Chunks(chunks) => chunks.record_end(from),
+        }
     }
 
     /// Free memory for at most `max` bytes, in place; grown as far as `limit` allows.

@@ -42,6 +42,8 @@ pub(super) struct Chunks {
     end: SeqNum,
     /// Bytes that the parts hold.
     held: usize,
+    /// Where records end, in order: no segment has bytes on both sides.
+    records: VecDeque<SeqNum>,
 }
 
 /// Bytes of the stream that are contiguous in memory.
@@ -101,7 +103,7 @@ impl Part {
 impl Chunks {
     /// Without any bytes; the first one will be `start`.
     pub(super) const fn new(start: SeqNum) -> Self {
-        Self { parts: VecDeque::new(), end: start, held: 0 }
+        Self { parts: VecDeque::new(), end: start, held: 0, records: VecDeque::new() }
     }
 
     /// One past the last byte.
@@ -121,7 +123,21 @@ impl Chunks {
 
     /// Bytes of memory beside those.
     pub(super) fn overhead(&self) -> usize {
-        size_of::<Self>() + self.parts.capacity() * size_of::<Part>()
+        size_of::<Self>()
+            + self.parts.capacity() * size_of::<Part>()
+            + self.records.capacity() * size_of::<SeqNum>()
+    }
+
+    /// A record ends with the last byte.
+    pub(super) fn end_record(&mut self) {
+        if self.records.back() != Some(&self.end) {
+            self.records.push_back(self.end);
+        }
+    }
+
+    /// The end of the record that `from` is in, if more bytes follow it.
+    pub(super) fn record_end(&self, from: SeqNum) -> Option<SeqNum> {
+        self.records.iter().copied().find(|end| end.gt(from)).filter(|end| end.lt(self.end))
     }
 
     fn push(&mut self, data: Data, len: u32, held: u32) {
@@ -282,6 +298,9 @@ impl Chunks {
         {
             self.held -= part.held as usize;
             self.parts.pop_front();
+        }
+        while self.records.front().is_some_and(|end| end.le(una)) {
+            self.records.pop_front();
         }
     }
 

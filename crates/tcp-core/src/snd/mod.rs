@@ -262,6 +262,11 @@ impl Sender {
         self.stream.buffer.len() + self.write_space(config)
     }
 
+    /// A record ends with what is written.
+    pub(crate) fn end_record(&mut self) {
+        self.stream.buffer.end_record();
+    }
+
     /// A FIN follows the written data.
     pub(crate) fn queue_fin(&mut self) {
         self.stream.buffer.queue_fin();

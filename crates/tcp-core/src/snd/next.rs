@@ -209,7 +209,11 @@ impl Flight {
         if core::mem::take(&mut self.ran_dry) && gate.earliest < now {
             snd.delivery.on_app_limited(self.board.pipe());
         }
-        let data = snd.buffer.end().saturating_distance_from(nxt);
+        let end = snd.data_end(nxt);
+        let data = end.saturating_distance_from(nxt);
+        // What follows a record does not join its last segment, which so has nothing to wait for
+        // (Linux: `TCP_NAGLE_PUSH` for all but the last).
+        let ends_record = end != snd.buffer.end();
         if snd.path_mtu.is_some()
             && let Some(probe) = self.next_mtu_probe(snd, now, gate, nxt, data)
         {
@@ -227,14 +231,14 @@ impl Flight {
             !corked && !waits_for_more && nagle_permits(config.nagle, snd.una, nxt, self.small_end);
         let ask = SizeQuestion {
             data,
-            fin: snd.buffer.has_fin(),
+            fin: snd.buffer.has_fin() && !ends_record,
             usable: snd.wnd_end().saturating_distance_from(nxt),
             max_wnd: snd.window.max(),
             room: gate.room,
             max_payload: gate.max_run,
             smss: snd.smss(),
-            small: may_be_small,
-            alone: more || matches!(config.nagle, Nagle::Rfc896 | Nagle::SunOs(_)),
+            small: may_be_small || ends_record,
+            alone: !ends_record && (more || matches!(config.nagle, Nagle::Rfc896 | Nagle::SunOs(_))),
             override_sws: overridden,
             sunos: if let Nagle::SunOs(rule) = config.nagle { Some(rule) } else { None },
         };
@@ -266,7 +270,7 @@ impl Flight {
             len,
             segment_size: snd.segment_size(len),
             fin,
-            psh: len > 0 && nxt + len == snd.buffer.end() && !more,
+            psh: len > 0 && nxt + len == end && (ends_record || !more),
         })
     }
 

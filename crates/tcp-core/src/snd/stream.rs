@@ -288,8 +288,10 @@ impl Stream {
     /// The end of a retransmission of `[start, end)` that the peer can take if it has taken back
     /// window: old data inside the window is retransmitted, and the rest is not (RFC 9293, section
     /// 3.8.6, SHLD-16; a peer may drop a segment that ends beyond the edge as a whole). The head
-    /// goes out into a closed window too, as its probe. `None` if nothing of it can be sent.
+    /// goes out into a closed window too, as its probe. It ends with its record at the latest.
+    /// `None` if nothing of it can be sent.
     pub(super) fn fit_window(&self, start: SeqNum, end: SeqNum) -> Option<SeqNum> {
+        let end = self.buffer.record_end(start).map_or(end, |record| end.min(record));
         let edge = self.wnd_end();
         if end.le(edge) {
             return Some(end);
@@ -306,13 +308,19 @@ impl Stream {
     /// congestion control: an SMSS, or all that is unsent, with the FIN behind it. `None` if it is
     /// none, or does not fit the peer's window whole.
     pub(super) fn new_probe(&self) -> Option<SeqNum> {
-        let unsent = self.buffer.end().saturating_distance_from(self.nxt);
+        let unsent = self.data_end(self.nxt).saturating_distance_from(self.nxt);
         let end = self.nxt + unsent.min(self.smss());
         if unsent == 0 || end.gt(self.wnd_end()) {
             return None;
         }
         let with_fin = self.buffer.has_fin() && end == self.buffer.end() && end.lt(self.wnd_end());
         Some(end + u32::from(with_fin))
+    }
+
+    /// One past the last byte that a segment from `from` on may have: of its record, or of all that
+    /// is written.
+    pub(super) fn data_end(&self, from: SeqNum) -> SeqNum {
+        self.buffer.record_end(from).unwrap_or(self.buffer.end())
     }
 
     /// A packet with what `[start, end)` holds, FIN included.
@@ -326,7 +334,7 @@ impl Stream {
             len,
             segment_size: self.segment_size(len),
             fin: end.gt(self.buffer.end()),
-            psh: len > 0 && data_end == self.buffer.end(),
+            psh: len > 0 && data_end == self.data_end(start),
         }
     }
 

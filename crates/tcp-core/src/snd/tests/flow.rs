@@ -4,7 +4,7 @@ use super::bench::{Bench, ISS, SMSS, Setup, ms};
 use crate::config::{HalfRule, Nagle, NagleTest, SunOs};
 use crate::events::WakeReason;
 use crate::info::Blocked;
-use crate::packet::SendReason::{Fin, NewData, RtoRetransmit, WindowProbe};
+use crate::packet::SendReason::{FastRetransmit, Fin, NewData, RtoRetransmit, WindowProbe};
 use crate::policy::sched::{ControlKind, SegmentClass};
 use crate::seq::SeqNum;
 use crate::snd::AckOutcome;
@@ -52,6 +52,27 @@ fn nagle_of_rfc_896_lets_half_the_window_leave_where_nothing_is_outstanding() {
     bench.write(3000);
     assert_eq!(bench.drain(), [(0, 400, NewData)], "RFC 9293, section 3.8.6.2.1, rule 3");
     assert_eq!(bench.blocked(), Blocked::ReceiveWindow);
+}
+
+#[test]
+fn no_segment_spans_the_end_of_a_record_and_none_waits_for_what_follows() {
+    let mut bench = nagle(Nagle::Rfc896);
+    bench.write(1400);
+    bench.snd.end_record();
+    bench.write(1300);
+    bench.snd.end_record();
+    // 400 and 300 bytes end a record that something follows or not: only the last one waits.
+    bench.write(50);
+    let segments = [(0, 1000, NewData), (1000, 400, NewData), (1400, 1000, NewData), (2400, 300, NewData)];
+    assert_eq!(bench.drain(), segments);
+    assert_eq!(bench.blocked(), Blocked::Nagle);
+    // What is sent again ends with its record, too.
+    bench.ack(1000);
+    assert_eq!(bench.fire(), WakeReason::Rto);
+    let again = [(1000, 400, RtoRetransmit), (1400, 1000, FastRetransmit), (2400, 300, FastRetransmit)];
+    assert_eq!(bench.drain(), again);
+    bench.ack(2700);
+    assert_eq!(bench.drain(), [(2700, 50, NewData)]);
 }
 
 /// A sender with the rules of SunOS, a window of `wnd` bytes and `outstanding` bytes on their way.
