@@ -241,8 +241,8 @@ impl TcpOptions {
         writer.len
     }
 
-    /// Writes the standard layout and a fast open option behind it, which ends at a multiple of
-    /// four, and returns the length. The options of a SYN and the longest cookie fit.
+    /// Writes the standard layout and a fast open option behind it, padded to a multiple of four,
+    /// and returns the length. The options of a SYN and the longest cookie fit.
     #[cold]
     pub(super) fn emit_with_cookie(
         &self,
@@ -252,7 +252,7 @@ impl TcpOptions {
         let len = self.emit(out);
         let mut writer = OptionWriter { out, len };
         let nops = cookie.padded_len() - cookie.option_len();
-        let fits = (0..nops).all(|_| writer.put([NOP])) && writer.put_cookie(cookie);
+        let fits = writer.put_cookie(cookie) && (0..nops).all(|_| writer.put([NOP]));
         if fits { Ok(writer.len) } else { Err(EmitError::OptionsTooLong) }
     }
 
