@@ -392,6 +392,11 @@ pub struct ConnConfig {
     /// SYN-ACK retransmissions before giving up (Linux: 5). After a simultaneous open it is
     /// [`syn_retries`](Self::syn_retries).
     pub syn_ack_retries: u8,
+    /// A passive open does not become a connection with the ACK of its SYN-ACK, but with the first
+    /// data: until then it stays a half-open connection, a record of some 100 bytes. If none has
+    /// come after this long, the next SYN-ACK asks for it once more, and a bare ACK of that is
+    /// enough (Linux: `TCP_DEFER_ACCEPT`). A FIN counts as data. `None`: the ACK is enough.
+    pub defer_accept: Option<Duration>,
     /// Time without progress on unacknowledged data after which the connection is aborted (RFC
     /// 9293, section 3.8.3: R2, at least 100 s). Local only: the option of RFC 5482 is neither sent
     /// nor read. `None`: never.
@@ -480,6 +485,7 @@ impl Default for ConnConfig {
             fast_open_cookies: true,
             syn_retries: 6,
             syn_ack_retries: 5,
+            defer_accept: None,
             user_timeout: Some(Duration::from_secs(15 * 60)),
             keep_alive: None,
             time_wait: Duration::from_secs(60),

@@ -110,6 +110,7 @@ counters! {
     syncookies_recv, "TcpExtSyncookiesRecv", "ACKs of a valid SYN cookie.";
     syncookies_failed, "TcpExtSyncookiesFailed", "ACKs that came while SYN cookies could be valid, and acknowledged none.";
     half_open_evicted, "AcklineHalfOpenEvicted", "Half-open connections, each the oldest one, that made room for another.";
+    tcp_defer_accept_drop, "TcpExtTCPDeferAcceptDrop", "ACKs of SYN-ACKs that completed no handshake because their listener waits for data.";
     embryonic_rsts, "TcpExtEmbryonicRsts", "Half-open connections that an RST or a new SYN of the peer ended.";
     curr_held_syns, "AcklineCurrHeldSyns", "SYNs held for the application's answer.";
     held_syns, "AcklineHeldSyns", "SYNs that were held for the application's answer.";

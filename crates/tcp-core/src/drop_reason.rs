@@ -59,6 +59,7 @@ reasons! {
     NoConnection, "no connection", tcp_unmatched, "The segment is of no connection, and gets no answer.";
     RstLimited, "RST rate limit", tcp_rst_limited, "The segment is of no connection, and the RST that would answer it is over the limit.";
     BacklogFull, "backlog full", listen_overflows, "A SYN, or the ACK of a SYN-ACK, for a listener whose backlog is full.";
+    AcceptDeferred, "no data yet", tcp_defer_accept_drop, "The ACK of a SYN-ACK, of a listener that waits for data.";
     HalfOpenFull, "too many half-open connections", tcp_req_q_full_drop, "A SYN while the endpoint has as many half-open connections as it may, and the SYN's source its share of them.";
     HeldSynsFull, "too many held SYNs", held_syns_full, "A SYN for a listener that holds SYNs, while as many are held as may be.";
     EndpointFull, "endpoint full", connections_refused, "A SYN, or the ACK of a SYN-ACK, while the endpoint has as many connections as it may.";

@@ -243,6 +243,10 @@ impl Opens {
         let segment = inbound.segment;
         let Some(entry) = self.syn_cache.get_mut(place) else { return Opened::Done(Ingested::Handled) };
         let opening = entry.syns.in_syn_received(&entry.config, segment);
+        if opening == Opening::Complete && segment.seg_len() == 0 && entry.defers() {
+            entry.heard();
+            return Opened::Done(cx.drop_packet(DropReason::AcceptDeferred));
+        }
         if let Opening::SynAck | Opening::Complete = opening {
             let (listener, half_open) = (entry.listener, entry.half_open());
             return self.complete(below, cx, listener, half_open, inbound);
@@ -401,8 +405,11 @@ impl Opens {
             self.end_half_open(place, ConnError::TimedOut);
             return;
         }
+        let repeats = entry.repeats();
         self.syn_cache.back_off(place, cx.now);
-        self.send_syn_ack(egress, cx, place);
+        if repeats {
+            self.send_syn_ack(egress, cx, place);
+        }
     }
 
     /// Whatever waits for a timer that has backed off becomes due now.

@@ -53,6 +53,8 @@ pub(crate) struct Entry {
     challenged: bool,
     /// So was a SYN-ACK that answers a repeated SYN.
     answered: bool,
+    /// The SYN-ACK was acknowledged, and the listener waits for data.
+    acknowledged: bool,
 }
 
 /// Lengths of the timer that are told apart: seven of each setting of `initial_rto` in use at the
@@ -129,6 +131,7 @@ impl SynCache {
             expired: false,
             challenged: false,
             answered: false,
+            acknowledged: false,
         };
         self.entries.insert(entry, now, length, most as usize)
     }
@@ -257,9 +260,34 @@ impl Entry {
         self.due || !core::mem::replace(&mut self.answered, true)
     }
 
-    /// The SYN-ACK has been retransmitted as often as it may be.
+    /// The SYN-ACK has been retransmitted as often as it may be, and data is not waited for.
     pub(crate) fn is_given_up(&self) -> bool {
-        !self.due && self.syns.expiries >= self.config.syn_ack_retries
+        let waits = self.acknowledged && self.syns.expiries < self.deferred_for();
+        !self.due && !waits && self.syns.expiries >= self.config.syn_ack_retries
+    }
+
+    /// A bare ACK of the SYN-ACK arrived. True if data is waited for, and the ACK is only noted.
+    pub(crate) fn defers(&mut self) -> bool {
+        let defers = self.syns.expiries < self.deferred_for();
+        self.acknowledged |= defers;
+        defers
+    }
+
+    /// True if the timer is to send the SYN-ACK again: not while data is waited for, but for the
+    /// last time of that, so that an ACK can come which is enough (Linux: `syn_ack_recalc`).
+    pub(crate) fn repeats(&self) -> bool {
+        !self.acknowledged || self.syns.expiries >= self.deferred_for().saturating_sub(1)
+    }
+
+    /// How many timeouts the time takes for which data is waited (Linux: `secs_to_retrans`).
+    fn deferred_for(&self) -> u8 {
+        let Some(limit) = self.config.defer_accept else { return 0 };
+        let mut waited = Duration::ZERO;
+        let enough = (0..u8::MAX).find(|expiries| {
+            waited = waited.saturating_add(self.timeout(*expiries));
+            waited >= limit
+        });
+        enough.map_or(u8::MAX, |expiries| expiries + 1)
     }
 
     /// The timer has backed off.

@@ -318,6 +318,34 @@ fn the_syn_ack_is_retransmitted_with_back_off_and_given_up() {
     assert_eq!(bench.endpoint.poll_event(), None);
 }
 
+/// Linux, `TCP_DEFER_ACCEPT`: three seconds are two timeouts.
+#[test]
+fn a_listener_that_waits_for_data_keeps_a_record_until_some_comes() {
+    let mut bench = Bench::new();
+    let mut conn = ConnConfig::default();
+    conn.defer_accept = Some(Duration::from_secs(3));
+    bench.endpoint.accept_config(bench.listener).unwrap().conn = Arc::new(conn);
+    let start = bench.now;
+    let [first, second] = [1, 2].map(|number| bench.open(peer(number)));
+    for syn_ack in [&first, &second] {
+        let (ingested, sent) = bench.arrive(&reply(syn_ack, ACK, &[]));
+        assert_eq!((ingested, sent.len()), (Ingested::Dropped(DropReason::AcceptDeferred), 0));
+    }
+    assert_eq!((bench.endpoint.half_open(), bench.endpoint.connections()), (2, 0));
+    // When the time is over, the SYN-ACK is repeated once.
+    let mut departures = vec![];
+    while bench.now.since(start) < Duration::from_secs(3) {
+        departures.extend(bench.wait().into_iter().map(|_| bench.now.since(start).as_millis()));
+    }
+    assert_eq!(departures, [3_000, 3_000]);
+    // Data completes the handshake at any time, and from then on a bare ACK does, too.
+    for (syn_ack, data) in [(&first, &b"GET"[..]), (&second, &b""[..])] {
+        let (ingested, _) = bench.arrive(&reply(syn_ack, ACK, data));
+        assert!(matches!(ingested, Ingested::Accepted(_)));
+    }
+    assert_eq!(bench.endpoint.counters().tcp_defer_accept_drop, 2);
+}
+
 /// Many timers of different ages and lengths: each expires at its own time.
 #[test]
 fn timers_of_many_do_not_disturb_each_other() {

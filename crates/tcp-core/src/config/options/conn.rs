@@ -263,6 +263,18 @@ pub static CONN: &[Key] = &[
         ..Key::integer("syn_ack_retries", 0..=255, |c| Slot::U8(&mut c.syn_ack_retries))
     },
     Key {
+        summary: "a passive open becomes a connection with its first data, or after this long",
+        source: "TCP_DEFER_ACCEPT",
+        ..Key::new(
+            "defer_accept",
+            Value::Time {
+                slot: |c| Span::Maybe(&mut c.defer_accept),
+                range: SHORTEST..=LONGEST,
+                none: Some("off"),
+            },
+        )
+    },
+    Key {
         summary: "abort the connection after this long without progress on unacknowledged data",
         source: "RFC 9293 section 3.8.3; TCP_USER_TIMEOUT",
         ..Key::new(

@@ -49,6 +49,7 @@ fn every_field_of_a_connection_has_a_key() {
         fast_open_cookies,
         syn_retries,
         syn_ack_retries,
+        defer_accept,
         user_timeout,
         keep_alive,
         time_wait,
