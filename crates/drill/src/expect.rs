@@ -39,7 +39,7 @@ pub(crate) fn segment(flow: &Flow, at: Instant, octets: &[u8]) -> Result<Segment
     Ok(Segment {
         at,
         ip: packet.ip,
-        line: flow.line_of(&tcp, true),
+        line: flow.outbound_line(&tcp),
         live_seq: tcp.seq,
         live_stamps: tcp.options.timestamps.map(|stamps| (stamps.val, stamps.ecr)),
         fault: fault(flow, &packet.ip, &tcp, octets),

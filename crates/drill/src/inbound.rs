@@ -32,7 +32,7 @@ pub(crate) fn segment(flow: &Flow, ip: &IpFields, line: &TcpLine) -> Result<Vec<
             OptionLine::WindowScale(shift) => TcpOption::WindowScale(*shift),
             OptionLine::SackOk => TcpOption::SackPermitted,
             OptionLine::Sack(blocks) => {
-                let live = |number: u32| SeqNum(flow.to_live(number));
+                let live = |number: u32| SeqNum(flow.own_to_live(number));
                 let blocks: Vec<_> = blocks.iter().map(|(start, end)| (live(*start), live(*end))).collect();
                 TcpOption::Sack(SackBlocks::from_slice(&blocks))
             }
@@ -62,8 +62,8 @@ pub(crate) fn segment(flow: &Flow, ip: &IpFields, line: &TcpLine) -> Result<Vec<
         });
     }
     let mut header = TcpHeader::new(flow.remote, flow.local);
-    header.seq = SeqNum(line.seq);
-    header.ack = SeqNum(line.ack.map_or(0, |ack| if has_ack { flow.to_live(ack) } else { ack }));
+    header.seq = SeqNum(flow.peer_to_live(line.seq, line.flags.contains(TcpFlags::SYN)));
+    header.ack = SeqNum(line.ack.map_or(0, |ack| if has_ack { flow.own_to_live(ack) } else { ack }));
     header.flags = line.flags;
     header.window = line.window.unwrap_or(0);
     header.urgent = line.urgent.unwrap_or(0);
@@ -103,8 +103,8 @@ pub(crate) fn icmp(flow: &Flow, ip: &IpFields, line: &IcmpLine) -> Result<Vec<u8
     let message = message(line, remote.is_ipv4())?;
     let header = IcmpHeader { src: remote.ip(), dst: local.ip(), ttl: ip.ttl.unwrap_or(TTL), message };
     let quoted = match (message, line.quoted) {
-        (IcmpEmit::Error(_), Some((start, len))) => quoted(local, remote, flow.to_live(start), len)?,
-        (IcmpEmit::Error(_), None) => quoted(local, remote, flow.to_live(1), 0)?,
+        (IcmpEmit::Error(_), Some((start, len))) => quoted(local, remote, flow.own_to_live(start), len)?,
+        (IcmpEmit::Error(_), None) => quoted(local, remote, flow.own_to_live(1), 0)?,
         _ => vec![0; 8],
     };
     let mut buf = HeaderBuf::new();

@@ -36,6 +36,7 @@ mod inbound;
 mod info;
 mod outcome;
 mod python;
+mod record;
 mod report;
 mod run;
 pub mod script;
@@ -45,6 +46,7 @@ mod world;
 
 pub use outcome::{Failure, Outcome, Passed, Report};
 pub use python::Block;
+pub use record::{Captured, RecordError, record};
 pub use run::{judge, run};
 pub use script::{Script, ScriptError};
 pub use settings::{IpVersion, Options, Profile, Relax};

@@ -43,11 +43,7 @@ pub(crate) fn around(world: &World, flow: Option<&Flow>) -> Vec<String> {
             None => {
                 let packet = parse(&RxPacket::new(&passed.octets)).ok()?;
                 let Transport::Tcp(tcp) = packet.transport else { return Some(format!("{at} < icmp")) };
-                // The script's own numbers stand where the stack's are in its segments.
-                let mut line = flow.line_of(&tcp, true);
-                line.seq = tcp.seq.0;
-                line.ack = line.ack.map(|ack| flow.to_script(ack));
-                Some(format!("{at} < {line}"))
+                Some(format!("{at} < {}", flow.inbound_line(&tcp)))
             }
         }
     });

@@ -97,7 +97,7 @@ pub fn judge(reports: &mut [Report], texts: &[&str]) {
                     Outcome::Unsupported { line, reason: format!("tcp_info: {reason}") }
                 } else {
                     let known = reports[at].blocks.iter().rfind(|block| block.line == line);
-                    let concluded = known.map(|block| report::known(block)).unwrap_or_default();
+                    let concluded = known.map(report::known).unwrap_or_default();
                     Outcome::Failed(Failure { line, reason, context, concluded, ..Failure::default() })
                 };
             }
@@ -216,6 +216,7 @@ impl<'a> Runner<'a> {
                 let registry = self.options.registry.clone();
                 let changed = self.settings.shell(shell, &registry);
                 changed.map_err(|error| self.unsupported(error.problem))?;
+                self.sockets.set_defaults(&self.settings);
             }
             Action::Python(code) => {
                 self.advance(at);
@@ -380,6 +381,9 @@ impl<'a> Runner<'a> {
             }
         }
         self.look_for_new_numbers(at, line);
+        if let Payload::Tcp(tcp) = &line.payload {
+            self.flows[at].observe(tcp, false);
+        }
         let flow = &self.flows[at];
         let octets = match &line.payload {
             Payload::Tcp(tcp) => {
@@ -485,6 +489,7 @@ impl<'a> Runner<'a> {
         let Some(at) = at else {
             return Err(self.failed("there is no connection that could send this".to_owned()));
         };
+        self.flows[at].observe(tcp, true);
         let relax = self.options.relax;
         let is_pure_ack = |line: &TcpLine| line.len == 0 && line.flags == TcpFlags::ACK;
         let (segment, merged) = loop {
@@ -619,8 +624,8 @@ impl<'a> Runner<'a> {
     fn learn(&mut self, at: usize, line: &TcpLine, mut segment: Segment) -> Segment {
         let flow = &mut self.flows[at];
         if line.flags.contains(TcpFlags::SYN) && segment.line.flags.contains(TcpFlags::SYN) {
-            flow.learn_isn(segment.live_seq, line.seq);
-            segment.line.seq = flow.to_script(segment.live_seq.0);
+            flow.learn_isn(segment.live_seq.0, line.seq);
+            segment.line.seq = line.seq.wrapping_add(flow.distance_from_isn(segment.live_seq.0));
         }
         let named = line.options.iter().find_map(|option| match option {
             OptionLine::Timestamps { val, .. } => Some(*val),

@@ -143,6 +143,9 @@ impl Settings {
             fast_open: 3,
             fast_open_keys: None,
         };
+        for text in &options.stack {
+            settings.stack(&options.registry, text).map_err(&unsupported)?;
+        }
         let mut version = None;
         let mut addresses: (Option<IpAddr>, Option<IpAddr>) = (None, None);
         for (name, value) in &script.options {
@@ -194,11 +197,8 @@ impl Settings {
             settings.remote.set_ip(ip);
         }
         settings.host.addresses = vec![settings.local.ip()];
-        for shell in script.init.iter().chain(&script.cleanup) {
+        for shell in script.init.iter().chain(&script.cleanup).chain(script.first_shells()) {
             settings.shell(shell, &options.registry)?;
-        }
-        for text in &options.stack {
-            settings.stack(&options.registry, text).map_err(&unsupported)?;
         }
         Ok(settings)
     }
@@ -224,7 +224,7 @@ impl Settings {
         let Some(program) = words.first() else { return Ok(()) };
         let program = program.rsplit('/').next().unwrap_or_default();
         match program {
-            "defaults.sh" | "sleep" | "true" | ":" | "nstat" | "tc" | "sync" => Ok(()),
+            "defaults.sh" | "sleep" | "true" | ":" | "nstat" | "tc" | "sync" | "kldload" => Ok(()),
             "ip" if words.get(1).is_some_and(|word| word == "tcp_metrics") => Ok(()),
             _ if program.starts_with("sysctl_restore_") => Ok(()),
             "sysctl" | "set_sysctls.py" => {
@@ -242,6 +242,9 @@ impl Settings {
     fn kernel_parameter(&mut self, name: &str, value: &str, registry: &Registry) -> Result<(), String> {
         let name = name.strip_prefix("/proc/sys/").unwrap_or(name).replace('/', ".");
         let key = name.strip_prefix("net.ipv4.").unwrap_or(&name);
+        if let Some(key) = name.strip_prefix("net.inet.tcp.") {
+            return self.freebsd_parameter(key, value, registry);
+        }
         let wrong = || format!("the kernel parameter {name}={value}");
         let number = || -> Result<i64, String> {
             let hex = value.strip_prefix("0x");
@@ -363,10 +366,71 @@ impl Settings {
             | "net.core.default_qdisc"
             | "net.core.optmem_max"
             | "net.core.wmem_max"
-            | "net.core.rmem_max" => {}
+            | "net.core.rmem_max"
+            | "kern.timecounter.alloweddeviation" => {}
             "tcp_frto" if is_on()? => {}
             "tcp_reordering" if number()? == 3 => {}
             "tcp_adv_win_scale" if number()? == 1 => {}
+            _ => return Err(wrong()),
+        }
+        Ok(())
+    }
+}
+
+impl Settings {
+    /// A parameter of FreeBSD (tcp(4)), by its name behind `net.inet.tcp.`.
+    fn freebsd_parameter(&mut self, key: &str, value: &str, registry: &Registry) -> Result<(), String> {
+        let wrong = || format!("the kernel parameter net.inet.tcp.{key}={value}");
+        let number = || value.parse::<u64>().map_err(|_| wrong());
+        let millis = || number().map(Duration::from_millis);
+        let conn = &mut self.conn;
+        match key {
+            "rfc1323" => {
+                conn.timestamps = matches!(number()?, 1 | 3);
+                conn.window_scale = matches!(number()?, 1 | 2);
+            }
+            "sack.enable" => conn.sack = number()? != 0,
+            "ecn.enable" => {
+                self.asked_ecn = (number()? == 2).then_some(Ecn::Off);
+                conn.ecn = if number()? == 0 { Ecn::Off } else { Ecn::Classic };
+            }
+            "cc.algorithm" => {
+                let name = if value == "newreno" { "reno" } else { value };
+                conn.policies.cc = self.profile.cc(registry, name)?;
+            }
+            "delayed_ack" => {
+                let policy = if number()? == 0 { "immediate" } else { "delayed" };
+                conn.policies.ack = registry.ack(policy).map_err(|error| error.to_string())?;
+            }
+            "initcwnd_segments" => conn.initial_window = u32::try_from(number()?).map_err(|_| wrong())?,
+            "rexmit_initial" => conn.initial_rto = millis()?,
+            "rexmit_min" => conn.min_rto = millis()?,
+            "keepidle" => keep_alive(conn).idle = millis()?,
+            "keepintvl" => keep_alive(conn).interval = millis()?,
+            "finwait2_timeout" => conn.fin_wait_2 = millis()?,
+            "msl" => conn.time_wait = millis()?.saturating_mul(2),
+            "syncookies" => {
+                self.host.syn_cookies = if number()? == 0 { SynCookies::Off } else { SynCookies::WhenFull };
+            }
+            "syncookies_only" => {
+                if number()? != 0 {
+                    self.host.syn_cookies = SynCookies::Always;
+                }
+            }
+            "functions_default"
+            | "hostcache.purgenow"
+            | "hostcache.enable"
+            | "nolocaltimewait"
+            | "always_keepalive"
+            | "icmp_may_rst"
+            | "per_cpu_timers"
+            | "fast_finwait2_recycle"
+            | "path_mtu_discovery"
+            | "rexmit_slop"
+            | "recvspace"
+            | "sendspace"
+            | "sendbuf_auto"
+            | "recvbuf_auto" => {}
             _ => return Err(wrong()),
         }
         Ok(())

@@ -20,8 +20,17 @@ use std::path::PathBuf;
 #[command(after_long_help = DRILL_EXAMPLES)]
 pub(crate) struct DrillArgs {
     /// Scripts, and folders with scripts (*.pkt, recursively)
-    #[arg(value_name = "FILE|FOLDER", required = true)]
+    #[arg(value_name = "FILE|FOLDER", required_unless_present = "record")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Print a script of the first connection in a capture instead of running any
+    ///
+    /// Packets become lines of the script, and what the application did is inferred: data up to the
+    /// next PSH is one write, what comes is read at once.
+    #[arg(long, value_name = "CAPTURE", conflicts_with_all = ["paths", "json", "pcap", "watch"])]
+    pub(crate) record: Option<PathBuf>,
+    /// With --record: the end that the stack plays [default: that which accepts the connection]
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "record")]
+    pub(crate) end: Option<std::net::SocketAddr>,
     /// Whose defaults the stack has [default: linux for scripts that run defaults.sh, otherwise rfc]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<DrillProfile>,
@@ -88,6 +97,7 @@ Examples:
   ackline drill script.pkt --watch                       while it is being written
   ackline drill packetdrill/gtests/net/tcp --relax options,ack
   ackline drill tests/drill -o cc=reno,sack=off          the same dialogues with other settings
+  ackline drill --record trace.pcapng > bug.pkt          then:  ackline drill bug.pkt
   ackline drill tests/drill --json | jq '.scripts[] | select(.outcome == \"failed\")'
 
 Exit status: 0 if no script failed, 1 if one did or is not written correctly. docs/drill.md has the language, and ten scripts that teach TCP.";

@@ -1,5 +1,6 @@
 //! `ackline drill`: packetdrill scripts against the stack.
 
+mod record;
 mod watch;
 
 use crate::args::drill::{DrillArgs, DrillProfile, DrillRelax};
@@ -44,6 +45,9 @@ struct ScriptResult<'a> {
 }
 
 pub(crate) fn run(args: &DrillArgs, registry: &Registry) -> Result<(), Failure> {
+    if let Some(capture) = &args.record {
+        return record::run(capture, args.end);
+    }
     let options = options(args, registry)?;
     if args.watch {
         return watch::run(args, &options);

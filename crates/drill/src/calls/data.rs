@@ -3,8 +3,8 @@
 use super::{Attempt, Kind, Progress, Sockets, arg, compare, number};
 use crate::script::{Call, Expr};
 use crate::symbols::{
-    self, MSG_DONTWAIT, MSG_EOR, MSG_ERRQUEUE, MSG_FASTOPEN, MSG_MORE, MSG_OOB, MSG_PEEK, MSG_TRUNC,
-    MSG_WAITALL, MSG_ZEROCOPY,
+    self, MSG_DONTWAIT, MSG_EOR, MSG_ERRQUEUE, MSG_FASTOPEN, MSG_MORE, MSG_OOB, MSG_PEEK, MSG_WAITALL,
+    MSG_ZEROCOPY,
 };
 use crate::world::World;
 use ackline_tcp_core::State;
@@ -59,12 +59,9 @@ impl Sockets {
         progress: &mut Progress,
     ) -> Result<Attempt, String> {
         let Transfer { len, flags } = transfer(call)?;
-        for (flag, name) in [
-            (MSG_OOB, "MSG_OOB"),
-            (MSG_ZEROCOPY, "MSG_ZEROCOPY"),
-            (MSG_ERRQUEUE, "MSG_ERRQUEUE"),
-            (MSG_EOR, "MSG_EOR"),
-        ] {
+        for (flag, name) in
+            [(MSG_OOB, "MSG_OOB"), (MSG_ZEROCOPY, "MSG_ZEROCOPY"), (MSG_ERRQUEUE, "MSG_ERRQUEUE")]
+        {
             if flags & flag != 0 {
                 return Err(format!("{} with {name}", call.name));
             }
@@ -110,6 +107,12 @@ impl Sockets {
             conn.set_cork(now, socket.config.cork);
         }
         socket.has_more = flags & MSG_MORE != 0;
+        if flags & MSG_EOR != 0
+            && progress.moved == most
+            && let Some(mut conn) = world.endpoint.conn(id)
+        {
+            conn.end_record(now);
+        }
         Ok(match refused {
             _ if progress.moved == most => Attempt::Returned(most as i64),
             Some(StreamError::NotConnected) if waits => Attempt::Blocks,
@@ -186,7 +189,6 @@ impl Sockets {
                 return Err(format!("{} with {name}", call.name));
             }
         }
-        debug_assert_eq!(MSG_TRUNC & MSG_PEEK, 0, "MSG_TRUNC discards data, which a read does too");
         let Some(socket) = self.get(fd) else { return Ok(Attempt::Failed("EBADF")) };
         let Kind::Conn(id) = socket.kind else { return Ok(Attempt::Failed("ENOTCONN")) };
         let waits = !socket.nonblocking && flags & MSG_DONTWAIT == 0;

@@ -155,6 +155,12 @@ impl Sockets {
         }
     }
 
+    /// New sockets have these settings from now on.
+    pub(crate) fn set_defaults(&mut self, settings: &Settings) {
+        self.config = settings.conn.clone();
+        (self.asked_ecn, self.fast_open) = (settings.asked_ecn, settings.fast_open);
+    }
+
     /// Takes the news of connections.
     pub(crate) fn hear(&mut self, world: &mut World) {
         for event in std::mem::take(&mut world.news) {

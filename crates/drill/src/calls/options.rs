@@ -55,6 +55,10 @@ impl Sockets {
             socket.linger = (field("onoff")? != 0).then_some(time);
             return Ok(Attempt::Returned(0));
         }
+        // FreeBSD's choice among its own stacks.
+        if name == "TCP_FUNCTION_BLK" {
+            return Ok(Attempt::Returned(0));
+        }
         if name == "TCP_FASTOPEN_KEY" {
             return fast_open_key(world, arg(call, 3)?);
         }
@@ -168,7 +172,8 @@ impl Socket {
         match (level, name) {
             (
                 "SOL_SOCKET",
-                "SO_REUSEADDR" | "SO_REUSEPORT" | "SO_PRIORITY" | "SO_MARK" | "SO_BUSY_POLL" | "SO_RCVLOWAT",
+                "SO_REUSEADDR" | "SO_REUSEPORT" | "SO_DEBUG" | "SO_PRIORITY" | "SO_MARK" | "SO_BUSY_POLL"
+                | "SO_RCVLOWAT",
             ) if name != "SO_RCVLOWAT" || value <= 1 => {}
             ("SOL_SOCKET", "SO_SNDBUF" | "SO_SNDBUFFORCE") => {
                 (config.send_buffer, config.min_send_buffer) = (bytes, None);
@@ -262,6 +267,10 @@ impl Socket {
                 if let Some(conn) = &mut conn {
                     conn.set_fin_wait_2(now, time);
                 }
+            }
+            ("SOL_TCP", "TCP_DEFER_ACCEPT") => {
+                let seconds = u64::try_from(value).unwrap_or(0);
+                config.defer_accept = (seconds > 0).then(|| Duration::from_secs(seconds));
             }
             ("SOL_TCP", "TCP_INQ") if (0..=1).contains(&value) => {}
             ("SOL_TCP", "TCP_INQ") => return invalid,

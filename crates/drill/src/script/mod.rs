@@ -8,9 +8,7 @@ mod print;
 
 pub use call::{Call, Expr, Field};
 pub(crate) use packet::{ACC_ECN_0, ACC_ECN_1, MD5};
-pub use packet::{
-    AckNumber, Direction, IcmpLine, IpFields, OptionLine, PacketLine, Payload, TcpLine, Window,
-};
+pub use packet::{Direction, IcmpLine, IpFields, OptionLine, PacketLine, Payload, TcpLine};
 pub use print::flags;
 
 use std::fmt;
@@ -132,9 +130,11 @@ impl Script {
         parse::script(text, defines)
     }
 
-    /// A line of the text, from 1.
-    #[must_use]
-    pub fn line(&self, number: u32) -> Option<&str> {
-        self.text.lines().nth(number.checked_sub(1)? as usize)
+    /// The shell lines among the events that come before anything else.
+    pub(crate) fn first_shells(&self) -> impl Iterator<Item = &Shell> {
+        self.events.iter().map_while(|event| match &event.action {
+            Action::Shell(shell) => Some(shell),
+            _ => None,
+        })
     }
 }

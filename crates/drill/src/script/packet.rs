@@ -58,11 +58,6 @@ pub enum Payload {
     Icmp(IcmpLine),
 }
 
-/// The acknowledgment number; `None` if none is given.
-pub type AckNumber = Option<u32>;
-/// The window field as it is in the header; `None` if it is not given.
-pub type Window = Option<u16>;
-
 /// A TCP segment, in the script's numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpLine {
@@ -73,9 +68,9 @@ pub struct TcpLine {
     /// Payload bytes.
     pub len: u32,
     /// The acknowledgment number.
-    pub ack: AckNumber,
+    pub ack: Option<u32>,
     /// The window field.
-    pub window: Window,
+    pub window: Option<u16>,
     /// The urgent pointer.
     pub urgent: Option<u16>,
     /// The options in their order.
@@ -186,7 +181,7 @@ pub(super) fn packet(cursor: &mut Cursor<'_>) -> Result<PacketLine, ScriptError>
     }
     match cursor.peek_word() {
         "icmp" => line.payload = Payload::Icmp(icmp(cursor, quoted)?),
-        word @ ("udp" | "udplite" | "mpls" | "gre" | "ipv4" | "ipv6" | "psp" | "ah" | "esp") => {
+        word @ ("sctp" | "udp" | "udplite" | "mpls" | "gre" | "ipv4" | "ipv6" | "psp" | "ah" | "esp") => {
             return cursor.unsupported(format!("{word} packets"));
         }
         _ => {

@@ -143,3 +143,85 @@ fn time(cursor: &mut Cursor<'_>) -> Result<(When, Option<u64>), ScriptError> {
     }
     Ok((if relative { When::After(first) } else { When::At(first) }, until))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::script::{Action, Script, When};
+
+    fn parse(text: &str) -> Script {
+        Script::parse(text, &[]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn times_are_absolute_relative_any_or_ranges() {
+        let script = parse(
+            "1.5 > . 1:1(0) ack 1
+             +.0000019 > . 1:1(0) ack 1
+             * > . 1:1(0) ack 1
+             .2~.3 > . 1:1(0) ack 1
+             +.2~+.3 > . 1:1(0) ack 1
+             +0...0.1 read(4, ..., 10) = 10",
+        );
+        let times: Vec<When> = script.events.iter().map(|event| event.when).collect();
+        let expected = [
+            When::At(1_500_000),
+            When::After(1),
+            When::Any,
+            When::Between(200_000, 300_000),
+            When::BetweenAfter(200_000, 300_000),
+            When::After(0),
+        ];
+        assert_eq!(times, expected);
+        assert!(matches!(script.events[5].action, Action::Call { until: Some(100_000), .. }));
+    }
+
+    #[test]
+    fn packets_are_written_as_they_were_read() {
+        for line in [
+            "< S 0:0(0) win 1000 <mss 1460,sackOK,TS val 5 ecr 0,nop,wscale 7>",
+            "> [ect0] P. 1:1001(1000) ack 1 <nop,nop,sack 1:2 5:6>",
+            "< [ect01] . 1:1(0) ack 1 win 0",
+            "> 8080 > 49152 FP. 4294967295:4(5) ack 1 win 7 urg 3",
+            "> . 1:1(0) ack 1 <...>",
+            "< - 1:1(0) win 5",
+            "< S 0:10(10) win 5 <FO 0011223344556677,nop,nop,FOEXP>",
+            "< . 1:1(0) ack 1 win 5 <ECN e1b 1 ceb 0 e0b 9,nop>",
+            "< icmp unreachable frag_needed mtu 1200 [1:1461(1460)]",
+        ] {
+            let outbound = line.replace("< [ect01]", "> [ect01]");
+            let script = parse(&format!("+0 {outbound}"));
+            let Action::Packet(packet) = &script.events[0].action else { panic!("{line}") };
+            assert_eq!(packet.to_string(), outbound);
+        }
+    }
+
+    #[test]
+    fn an_error_has_its_place_and_says_what_would_be_right() {
+        for (text, expected) in [
+            ("+0 < S 0:0(0)\n", "2:1: a packet into the stack needs its window: win N"),
+            ("\n+0 > S 0:5(4)\n", "2:14: 0:5(4) does not agree: 0:5 are 5 bytes"),
+            ("+0 > S 0:0(0) <mss 1460,nop>", "1:29: the options take 5 bytes"),
+            ("+0 > Q 0:0(0)", "1:6: expected flags"),
+            ("+0 read(4, ..., 1000 = 5", "1:22: expected \",\""),
+            ("5~4 > . 1:1(0)", "1:4: the range ends before it begins"),
+            ("", "1:1: there are no events"),
+            ("+0 /* no end", "1:4: this comment has no end"),
+        ] {
+            let error = Script::parse(text, &[]).unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{text:?}: {error}");
+            assert!(!error.unsupported);
+        }
+        assert!(Script::parse("+0 < udp (1000)", &[]).unwrap_err().unsupported);
+    }
+
+    #[test]
+    fn words_are_replaced_by_what_is_defined() {
+        let defines = [("SIZE".to_owned(), "300".to_owned())];
+        let script = Script::parse("-D LEN=10\n+0 read(4, ..., SIZE) = LEN", &defines).unwrap();
+        let Action::Call { call, .. } = &script.events[0].action else { panic!() };
+        assert_eq!(
+            (&call.args[2], &call.result),
+            (&crate::script::Expr::Int(300), &crate::script::Expr::Int(10))
+        );
+    }
+}
