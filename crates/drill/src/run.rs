@@ -393,6 +393,7 @@ impl<'a> Runner<'a> {
             Payload::Icmp(icmp) => inbound::icmp(flow, &line.ip, icmp),
         };
         let octets = octets.map_err(|problem| self.failed(problem))?;
+        self.sockets.release_more(&mut self.world);
         self.world.inject(octets);
         self.after_change();
         Ok(())

@@ -123,6 +123,20 @@ impl Sockets {
         })
     }
 
+    /// A packet comes: what `MSG_MORE` has held back is sent as if it had been written without, for
+    /// the flag only concerns its own call (Linux: `tcp_push`).
+    pub(crate) fn release_more(&mut self, world: &mut World) {
+        let now = world.now;
+        for socket in self.sockets().filter(|socket| socket.has_more) {
+            socket.has_more = false;
+            if let Kind::Conn(id) = socket.kind
+                && let Some(mut conn) = world.endpoint.conn(id)
+            {
+                conn.set_cork(now, socket.config.cork);
+            }
+        }
+    }
+
     /// A send that opens its connection itself (RFC 7413), or waits for one to open.
     fn send_begins(
         &mut self,
