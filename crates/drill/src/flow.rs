@@ -157,15 +157,16 @@ impl Flow {
 
     /// A segment of the stack in the script's numbers.
     pub(crate) fn outbound_line(&self, segment: &TcpSegment<'_>) -> TcpLine {
-        self.line(segment, &self.own, &self.peer)
+        self.line(segment, true)
     }
 
     /// A segment of the script's end in the script's numbers.
     pub(crate) fn inbound_line(&self, segment: &TcpSegment<'_>) -> TcpLine {
-        self.line(segment, &self.peer, &self.own)
+        self.line(segment, false)
     }
 
-    fn line(&self, segment: &TcpSegment<'_>, sender: &Numbers, receiver: &Numbers) -> TcpLine {
+    fn line(&self, segment: &TcpSegment<'_>, outbound: bool) -> TcpLine {
+        let (sender, receiver) = if outbound { (&self.own, &self.peer) } else { (&self.peer, &self.own) };
         let flags = segment.flags;
         let received = |live: u32| live.wrapping_sub(receiver.offset(false));
         TcpLine {
@@ -175,12 +176,15 @@ impl Flow {
             ack: flags.contains(TcpFlags::ACK).then(|| received(segment.ack.0)),
             window: Some(segment.window),
             urgent: (segment.urgent != 0).then_some(segment.urgent),
-            options: segment.option_iter().map(|option| self.option_of(&option, received)).collect(),
+            options: segment
+                .option_iter()
+                .map(|option| self.option_of(&option, outbound, received))
+                .collect(),
             any_options: false,
         }
     }
 
-    fn option_of(&self, option: &TcpOption<'_>, received: impl Fn(u32) -> u32) -> OptionLine {
+    fn option_of(&self, option: &TcpOption<'_>, outbound: bool, received: impl Fn(u32) -> u32) -> OptionLine {
         match *option {
             TcpOption::EndOfList => OptionLine::Eol,
             TcpOption::Nop => OptionLine::Nop,
@@ -190,8 +194,12 @@ impl Flow {
             TcpOption::Sack(ref blocks) => OptionLine::Sack(
                 blocks.iter().map(|(start, end)| (received(start.0), received(end.0))).collect(),
             ),
-            TcpOption::Timestamps(Timestamps { val, ecr }) => {
+            // The stack's timestamps have names of their own; the peer's are the script's.
+            TcpOption::Timestamps(Timestamps { val, ecr }) if outbound => {
                 OptionLine::Timestamps { val: self.script_stamp(val), ecr }
+            }
+            TcpOption::Timestamps(Timestamps { val, ecr }) => {
+                OptionLine::Timestamps { val, ecr: if ecr == 0 { 0 } else { self.script_stamp(ecr) } }
             }
             TcpOption::FastOpen(cookie) => OptionLine::FastOpen {
                 cookie: Some(cookie.as_slice().to_vec()),
