@@ -75,10 +75,8 @@ pub(crate) struct Receiver {
     acks: Acks,
     /// Out-of-order data; allocated for the first such segment.
     waiting: Option<Box<Assembler>>,
-    /// Echo of marks, if ECN is in use.
-    echo: Option<Box<Echo>>,
-    /// Counts of accurate ECN, if that is in use.
-    counts: Option<Box<Counts>>,
+    /// What is to be told of marks, if ECN is in use.
+    marks: Option<Box<Marks>>,
     /// Sequence number of the peer's FIN, if `fin_known`: smaller than an `Option`.
     fin: SeqNum,
     /// Next sequence number expected.
@@ -109,6 +107,33 @@ pub(crate) struct Receiver {
     closed: bool,
     /// The peer's FIN is known.
     fin_known: bool,
+}
+
+/// What a receiver tells of marks.
+#[derive(Debug)]
+enum Marks {
+    /// Classic ECN's echo, or DCTCP's.
+    Echo(Echo),
+    /// The counts of accurate ECN.
+    Counts(Counts),
+}
+
+impl Marks {
+    fn echo(&self) -> Option<&Echo> {
+        if let Self::Echo(echo) = self { Some(echo) } else { None }
+    }
+
+    fn echo_mut(&mut self) -> Option<&mut Echo> {
+        if let Self::Echo(echo) = self { Some(echo) } else { None }
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        if let Self::Counts(counts) = self { Some(counts) } else { None }
+    }
+
+    fn counts_mut(&mut self) -> Option<&mut Counts> {
+        if let Self::Counts(counts) = self { Some(counts) } else { None }
+    }
 }
 
 /// What the handshake agreed on.
@@ -250,8 +275,7 @@ impl Receiver {
             window: RecvWindow::new(config.initial_recv_window.unwrap_or(u32::MAX)),
             acks: Acks::new(),
             waiting: None,
-            echo: None,
-            counts: None,
+            marks: None,
             fin: SeqNum(0),
             rcv_nxt: SeqNum(0),
             highest_ack: SeqNum(0),
@@ -286,9 +310,9 @@ impl Receiver {
         match params.ecn {
             None => {}
             Some(EcnStart { mode: Ecn::Accurate, marked, echo }) => {
-                self.counts = Some(Box::new(Counts::new(marked, echo)));
+                self.marks = Some(Box::new(Marks::Counts(Counts::new(marked, echo))));
             }
-            Some(EcnStart { mode, .. }) => self.echo = Some(Box::new(Echo::new(mode))),
+            Some(EcnStart { mode, .. }) => self.marks = Some(Box::new(Marks::Echo(Echo::new(mode)))),
         }
         let edge = self.rcv_nxt + syn_window(config);
         self.window.open(edge, params.wscale, limit(config));
@@ -304,7 +328,8 @@ impl Receiver {
         init.hold_limit = config.ack_hold_limit;
         let policy = make(&init);
         // RFC 8257, section 3.2: a change of CE is reported at once, whatever the policy.
-        let accurate = self.echo.as_deref().is_some_and(|echo| echo.mode() == Ecn::Dctcp);
+        let accurate =
+            self.marks.as_deref().and_then(Marks::echo).is_some_and(|echo| echo.mode() == Ecn::Dctcp);
         self.acks.install(if accurate { Box::new(CeEcho::around(policy)) } else { policy });
     }
 
@@ -371,7 +396,7 @@ impl Receiver {
     pub(crate) fn memory(&self) -> usize {
         let policy = self.acks.policy().map_or(0, size_of_val);
         let waiting = self.waiting.as_deref().map_or(0, Assembler::memory);
-        let ecn = self.echo.as_deref().map_or(0, size_of_val) + self.counts.as_deref().map_or(0, size_of_val);
+        let ecn = self.marks.as_deref().map_or(0, size_of_val);
         self.buf.memory() + policy + waiting + ecn
     }
 
@@ -494,7 +519,7 @@ impl Receiver {
     /// Acceptable packets arrived; their data is not processed yet (RFC 9768, section 3.2.2.5.1).
     #[inline]
     pub(crate) fn count(&mut self, now: Instant, config: &ConnConfig, packets: &Counted) {
-        if self.counts.is_some() {
+        if self.counts_codepoints() {
             self.count_codepoints(now, config, packets);
         }
     }
@@ -503,7 +528,7 @@ impl Receiver {
         let unacked = packets.bytes > 0 || self.rcv_nxt != self.highest_ack;
         let withholding = self.acks.is_withholding();
         let is_idle = self.acks.wanted(0).is_none();
-        let Some(counts) = self.counts.as_deref_mut() else { return };
+        let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) else { return };
         let Counted { ecn, seq, bytes, packets } = *packets;
         let ace_only = counts.is_ace_only(now, config.accecn_option);
         let demand = counts.on_arrival(&Arrival { ecn, bytes, packets, seq, unacked, ace_only }, withholding);
@@ -521,24 +546,27 @@ impl Receiver {
     /// True if the ACK of the SYN-ACK is still to leave: alone, before data (RFC 9768, section
     /// 3.2.2.1).
     pub(crate) fn answers_syn_ack(&self) -> bool {
-        self.counts.as_deref().is_some_and(Counts::answers_syn_ack)
+        self.marks.as_deref().and_then(Marks::counts).is_some_and(Counts::answers_syn_ack)
     }
 
     /// Accurate ECN is in use.
-    pub(crate) const fn counts_codepoints(&self) -> bool {
-        self.counts.is_some()
+    pub(crate) fn counts_codepoints(&self) -> bool {
+        self.marks.as_deref().is_some_and(|marks| marks.counts().is_some())
     }
 
     /// The peer has sent its SYN-ACK again.
     pub(crate) fn on_syn_ack_again(&mut self, ecn: wire::Ecn) {
-        if let Some(counts) = self.counts.as_deref_mut() {
+        if let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) {
             counts.on_syn_ack_again(ecn);
         }
     }
 
     /// ACE of the next segment with data.
     pub(crate) fn ace(&self) -> TcpFlags {
-        self.counts.as_deref().map_or(TcpFlags::NONE, |counts| counts.ace(self.rcv_nxt, false).0)
+        self.marks
+            .as_deref()
+            .and_then(Marks::counts)
+            .map_or(TcpFlags::NONE, |counts| counts.ace(self.rcv_nxt, false).0)
     }
 
     /// The window field of an ACK.
@@ -560,7 +588,7 @@ impl Receiver {
             marks: false,
             edge,
         };
-        if let Some(echo) = self.echo.as_deref() {
+        if let Some(echo) = self.marks.as_deref().and_then(Marks::echo) {
             let (ack, ece) = echo.next(self.rcv_nxt);
             (numbers.window, numbers.edge) = self.window.seen_from(ack, edge);
             numbers.ack = ack;
@@ -569,7 +597,7 @@ impl Receiver {
             }
         }
         let mut blocks = waiting;
-        if let Some(counts) = self.counts.as_deref() {
+        if let Some(counts) = self.marks.as_deref().and_then(Marks::counts) {
             (numbers.ecn, numbers.ack) = counts.ace(self.rcv_nxt, room.bare);
             (numbers.window, numbers.edge) = self.window.seen_from(numbers.ack, edge);
             numbers.marks = !counts.is_told();
@@ -623,7 +651,7 @@ impl Receiver {
         numbers.ack.gt(self.highest_ack)
             && numbers.sack.as_slice().is_empty()
             && !numbers.marks
-            && (self.counts.is_some() || numbers.ecn.is_empty())
+            && (self.counts_codepoints() || numbers.ecn.is_empty())
             && numbers.accecn.is_none()
             && numbers.edge.ge(self.window.edge())
     }
@@ -640,8 +668,12 @@ impl Receiver {
         let advance = numbers.ack.saturating_distance_from(self.highest_ack);
         self.highest_ack = self.highest_ack.max(numbers.ack);
         self.window.advertised(numbers.edge);
-        let mut another = self.echo.as_deref_mut().is_some_and(|echo| echo.on_ack_sent(numbers.ack));
-        if let Some(counts) = self.counts.as_deref_mut() {
+        let mut another = self
+            .marks
+            .as_deref_mut()
+            .and_then(Marks::echo_mut)
+            .is_some_and(|echo| echo.on_ack_sent(numbers.ack));
+        if let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) {
             another = counts.on_sent(ctx.counters, ctx.now, numbers.accecn.as_ref(), pure);
             ctx.counters.acc_ecn_options_omitted += u64::from(numbers.crowded);
         }
@@ -746,10 +778,10 @@ impl Receiver {
         info.acks_out = self.acks_out;
         info.acks_waived = u64::from(self.acks.waived());
         info.ecn = self.ecn_mode();
-        if let Some(echo) = self.echo.as_deref() {
+        if let Some(echo) = self.marks.as_deref().and_then(Marks::echo) {
             info.ce_received = echo.marked;
         }
-        if let Some(counts) = self.counts.as_deref() {
+        if let Some(counts) = self.marks.as_deref().and_then(Marks::counts) {
             info.ce_received = u64::from(counts.marked());
             info.received_bytes = counts.bytes();
         }
@@ -757,10 +789,10 @@ impl Receiver {
 
     /// The kind of ECN in use.
     fn ecn_mode(&self) -> Ecn {
-        match (self.echo.as_deref(), &self.counts) {
-            (Some(echo), _) => echo.mode(),
-            (None, Some(_)) => Ecn::Accurate,
-            (None, None) => Ecn::Off,
+        match self.marks.as_deref() {
+            Some(Marks::Echo(echo)) => echo.mode(),
+            Some(Marks::Counts(_)) => Ecn::Accurate,
+            None => Ecn::Off,
         }
     }
 

@@ -18,6 +18,8 @@ use crate::seq::SeqNum;
 /// The sender's ECN state.
 #[derive(Debug)]
 pub(crate) struct EcnSender {
+    /// What both sides agreed on.
+    pub(super) mode: Ecn,
     /// Segments with ECE received; with accurate ECN, ACKs that told of marks.
     pub(super) ece_received: u64,
     /// Wire segments delivered whose ACK carried ECE; with accurate ECN, those that were marked.
@@ -35,6 +37,7 @@ pub(crate) struct EcnSender {
 impl EcnSender {
     pub(super) fn new(agreed: &EcnAgreement, una: SeqNum) -> Self {
         Self {
+            mode: agreed.mode,
             ece_received: 0,
             delivered_ce: 0,
             until: SeqNum(una.0.wrapping_sub(1)),

@@ -50,8 +50,6 @@ pub(crate) struct Stream {
     pub(super) losses: Option<Box<Losses>>,
     /// Present if ECN is in use.
     pub(super) ecn: Option<Box<EcnSender>>,
-    /// What both sides agreed on.
-    pub(super) ecn_mode: Ecn,
     pub(super) rtt: Rtt,
     pub(super) delivery: Delivery,
     pub(super) stats: Stats,
@@ -109,7 +107,6 @@ impl Stream {
             cc: Box::new(StandIn),
             losses: None,
             ecn: None,
-            ecn_mode: Ecn::Off,
             rtt: Rtt::new(config.initial_rto, first),
             delivery: Delivery::new(),
             stats: Stats::default(),
@@ -159,7 +156,6 @@ impl Stream {
             Some((payload, until)) => self.begin_narrow(config, payload, until),
             None => self.begin_mtu_search(ctx.now, config, base_smss(least_smss, config)),
         }
-        self.ecn_mode = ecn.map_or(Ecn::Off, |agreed| agreed.mode);
         self.ecn = ecn.as_ref().map(|agreed| Box::new(EcnSender::new(agreed, self.una)));
         self.last_sent = ctx.now;
         if syn_timed_out {
@@ -186,7 +182,7 @@ impl Stream {
         init.delivered = self.delivery.delivered;
         // The initial sequence number is random (RFC 6528), and here to spread connections.
         init.seed = (u64::from(self.nxt.0) << 32) ^ ctx.now.as_nanos();
-        init.ecn = self.ecn_mode;
+        init.ecn = self.ecn.as_deref().map_or(Ecn::Off, |ecn| ecn.mode);
         init
     }
 
