@@ -159,6 +159,11 @@ impl Links {
         Some(parcel)
     }
 
+    /// Bytes that wait for this shard.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.hub.inbox(self.index).map_or(0, Inbox::waiting_bytes)
+    }
+
     pub(crate) fn give_back(&self, parcel: Parcel) {
         if let Some(inbox) = self.hub.inbox(self.index) {
             inbox.give_back(parcel);

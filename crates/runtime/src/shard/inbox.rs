@@ -143,6 +143,11 @@ impl Inbox {
         Some(parcel)
     }
 
+    /// Bytes that wait.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
     /// Takes a parcel back to be filled again.
     pub(crate) fn give_back(&self, mut parcel: Parcel) {
         parcel.clear();

@@ -89,6 +89,8 @@ struct Owners {
     calls_others: bool,
     /// When they may be asked again.
     next_call: Instant,
+    /// Bytes that wait for this endpoint outside of it.
+    waiting: usize,
 }
 
 /// No IP packet is longer: its length has 16 bits.
@@ -384,6 +386,13 @@ impl Endpoint {
         self.context.observe.backlogged = backlogged;
     }
 
+    /// Tells how many bytes of packets wait for this endpoint outside of it: what other shards'
+    /// drivers have handed over. They count as [`memory`](Self::memory) from the next settlement on.
+    /// O(1).
+    pub const fn set_waiting_memory(&mut self, bytes: usize) {
+        self.owners.waiting = bytes;
+    }
+
     /// The driver found that packets can pass again (an interface came up): whatever waits for a
     /// retransmission timer that has backed off becomes due now, instead of up to
     /// [`max_rto`](crate::ConnConfig::max_rto) later. Call it before `handle_timeout`. O(number of
@@ -558,6 +567,7 @@ impl Owners {
             hand: Hand::default(),
             calls_others: false,
             next_call: Instant::ZERO,
+            waiting: 0,
         }
     }
 

@@ -127,6 +127,9 @@ impl Owners {
     /// Serves every deadline up to `cx.now`.
     pub(super) fn serve_timers(&mut self, cx: &mut Cx<'_>) {
         self.settle(cx);
+        if self.deadline_at(cx.config).is_none_or(|at| at > cx.now) {
+            return;
+        }
         self.end_overdue_orphans(cx);
         self.table.time_wait.expire(cx.now);
         let (opens, mut below) = self.opening();

@@ -16,7 +16,7 @@ impl Owners {
             + self.opens.memory()
             + self.udp.memory();
         let foreign = self.shard.as_deref().map_or(0, Shard::memory);
-        parts + foreign + cx.observe.budget.spare.memory()
+        parts + foreign + self.waiting + cx.observe.budget.spare.memory()
     }
 
     /// How many of each kind there are.

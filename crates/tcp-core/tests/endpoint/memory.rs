@@ -197,6 +197,24 @@ fn a_full_budget_refuses_connections_and_counts_them() {
     assert!(net.endpoint(B).counters().tcp_passive_opens > held);
 }
 
+/// What other shards' drivers have handed over takes memory of the host.
+#[test]
+fn packets_that_wait_outside_count() {
+    let mut net = net(BUDGET, 0);
+    let (now, budget) = (net.now, BUDGET as usize);
+    let endpoint = net.endpoint(B);
+    let before = endpoint.memory();
+    endpoint.set_waiting_memory(budget / 2);
+    endpoint.handle_timeout(now);
+    assert_eq!(endpoint.memory() - before, BUDGET / 2);
+    endpoint.set_waiting_memory(budget);
+    endpoint.handle_timeout(now);
+    assert!(endpoint.is_under_memory_pressure());
+    endpoint.set_waiting_memory(0);
+    endpoint.handle_timeout(now);
+    assert!(endpoint.memory() == before && !endpoint.is_under_memory_pressure());
+}
+
 /// A SYN of another client.
 fn syn(net: &Net) -> Vec<u8> {
     let mut other = Net::new(9, Link::default());

@@ -14,12 +14,13 @@ use super::{By, StackState};
 use crate::pacing::Wait;
 use crate::shard::acks::Received;
 use crate::shard::hub::Links;
+use crate::shard::inbox::Parcel;
 use crate::shard::port::Port;
 use crate::shard::schedule::DepartureWait;
 use crate::shard::stint::work;
 use crate::timer;
 use crate::wakes::{Wakes, store};
-use ackline_tcp_core::{Instant, RxPacket};
+use ackline_tcp_core::{Endpoint, Instant, RxPacket};
 use std::io;
 use std::task::{Context, Poll};
 
@@ -30,6 +31,8 @@ const RX_BATCH: usize = 128;
 /// waits for the ACK. ACKs are expensive: on a TUN device the kernel's sender processes the ACK,
 /// and sends, inside the write call that carries it.
 const RX_BATCH_BYTES: usize = 1 << 20;
+/// Packets of a sibling that are processed together.
+const HANDED_BATCH: usize = 32;
 
 /// What to do after a turn.
 #[derive(Debug)]
@@ -337,16 +340,10 @@ impl StackState {
             && received.bytes < RX_BATCH_BYTES
             && let Some(parcel) = links.take()
         {
-            for (link, packet) in parcel.iter() {
-                received.packets += 1;
-                received.bytes += packet.len();
-                if let Some(observer) = &mut port.observer {
-                    observer.received(timer::now(), link, &packet);
-                }
-                endpoint.ingest(now, packet);
-            }
+            take_parcel(endpoint, port, now, &parcel, received);
             links.give_back(parcel);
         }
+        endpoint.set_waiting_memory(links.waiting_bytes());
         while let Some(packet) = endpoint.next_foreign() {
             let packet = RxPacket::new(&packet);
             let owner = links.owner(links.alive(), &packet);
@@ -357,6 +354,34 @@ impl StackState {
             }
         }
         links.deliver();
+    }
+}
+
+/// Takes the packets of a sibling, several at a time.
+fn take_parcel(
+    endpoint: &mut Endpoint,
+    port: &mut Port,
+    now: Instant,
+    parcel: &Parcel,
+    received: &mut Received,
+) {
+    let mut packets = parcel.iter();
+    let mut batch = [RxPacket::new(&[]); HANDED_BATCH];
+    loop {
+        let mut len = 0;
+        for (place, (link, packet)) in batch.iter_mut().zip(&mut packets) {
+            received.packets += 1;
+            received.bytes += packet.len();
+            if let Some(observer) = &mut port.observer {
+                observer.received(timer::now(), link, &packet);
+            }
+            *place = packet;
+            len += 1;
+        }
+        match batch.get(..len) {
+            Some(batch) if len > 0 => endpoint.ingest_batch(now, batch),
+            _ => return,
+        }
     }
 }
 
