@@ -25,7 +25,7 @@
 //! connection, and only until [somebody goes](Budget::shortage).
 //!
 //! **Of several endpoints of one host** the budget is that of all. What the others
-//! [hold](crate::host_memory), as of the last settlement, counts as held; what is taken is reserved
+//! [hold](crate::reserve), as of the last settlement, counts as held; what is taken is reserved
 //! first, so that all together keep to the budget as one endpoint does. An endpoint frees no more
 //! than it holds beyond its part: the rest is asked of those who hold more than theirs.
 //!
@@ -33,7 +33,7 @@
 
 use crate::blocks::SpareBlocks;
 use crate::counters::Counters;
-use crate::host_memory::MemoryPart;
+use crate::reserve::MemoryPart;
 use crate::time::Instant;
 
 /// What each buffer may take however little memory there is, in bytes: a packet's worth.
@@ -409,7 +409,7 @@ const fn floor_to_power_of_two(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host_memory::HostMemory;
+    use crate::reserve::HostMemory;
     use alloc::sync::Arc;
     use proptest::prelude::*;
     use std::vec::Vec;

@@ -9,7 +9,7 @@
 //! what each interval permits is the same for all, whoever takes it, and none can tell it from what
 //! it gets itself.
 
-use crate::host_rate::{HostRate, MOST};
+use crate::reserve::{HostRate, MOST};
 use crate::sync::Arc;
 use crate::time::{Duration, Instant};
 use siphasher::sip::SipHasher13;
@@ -137,7 +137,7 @@ impl ConnRateLimit {
 #[cfg(test)]
 mod tests {
     use super::{ConnRateLimit, RateLimit};
-    use crate::host_rate::HostRate;
+    use crate::reserve::HostRate;
     use crate::sync::Arc;
     use crate::time::{Duration, Instant};
     use proptest::prelude::*;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! These are the runtime's own files, `shard/inbox.rs`, `shard/hub.rs`, `shard/egress.rs` and
-//! `shard/lock.rs`, and the core's `pool.rs`, `host_memory.rs` and `host_rate.rs`, with the locks
+//! `shard/lock.rs`, and the core's folder `reserve/`, with the locks
 //! and atomics of shuttle in place of std's. shuttle runs one thread at a time, and chooses at each
 //! lock, atomic operation and wake-up who goes on. A driver that sleeps although something has come
 //! for it, or that others wait for, leaves nobody who could go on: shuttle calls that a deadlock,
@@ -24,11 +24,6 @@
 #[path = "../../../crates/runtime/src/shard/egress.rs"]
 mod egress;
 #[expect(dead_code, reason = "a part of it is modelled")]
-#[path = "../../../crates/tcp-core/src/host_memory.rs"]
-mod host_memory;
-#[path = "../../../crates/tcp-core/src/host_rate.rs"]
-mod host_rate;
-#[expect(dead_code, reason = "a part of it is modelled")]
 #[path = "../../../crates/runtime/src/shard/hub.rs"]
 mod hub;
 #[path = "../../../crates/runtime/src/shard/inbox.rs"]
@@ -36,9 +31,9 @@ mod inbox;
 #[path = "../../../crates/runtime/src/shard/lock.rs"]
 mod lock;
 
-#[expect(dead_code, reason = "a part of it is modelled")]
-#[path = "../../../crates/tcp-core/src/pool.rs"]
-mod pool;
+#[expect(dead_code, unused_imports, reason = "a part of it is modelled")]
+#[path = "../../../crates/tcp-core/src/reserve/mod.rs"]
+mod reserve;
 
 /// As the modules of this name in the runtime and in the core.
 mod sync {
@@ -55,11 +50,9 @@ use ackline_tcp_core::policy::sched::{
 use ackline_tcp_core::policy::spec::{PolicyKind, resolve};
 use ackline_tcp_core::steering::Steering;
 use ackline_tcp_core::{ConnId, Instant, RxPacket, SeqNum};
-use host_memory::{HostMemory, MemoryPart};
-use host_rate::HostRate;
 use hub::{Hub, Links};
 use lock::Lock;
-use pool::{Limit, Pool};
+use reserve::{HostMemory, HostRate, Limit, MemoryPart, Pool};
 use shuttle::{check_random, future, thread};
 use std::env;
 use std::future::poll_fn;

@@ -19,7 +19,7 @@
 //!    has stood still longest first. One that holds less never has to go: then somebody else holds
 //!    more.
 //!
-//! Of several endpoints of one host, one that holds less than its [part](crate::host_memory) frees
+//! Of several endpoints of one host, one that holds less than its [part](crate::reserve) frees
 //! nothing. It asks the others, and those that hold more than theirs do the same for it. The
 //! [driver](Endpoint::calls_others) has to wake them: connections that stand still have nothing to
 //! do.

@@ -6,8 +6,7 @@
 
 use super::{Endpoint, Owners};
 use crate::config::EndpointConfig;
-use crate::host_memory::{HostMemory, MemoryPart};
-use crate::host_rate::HostRate;
+use crate::reserve::{HostMemory, HostRate, MemoryPart};
 use crate::share::{Ingested, Limits, Pools};
 use crate::steering::Steering;
 use crate::wire::RxPacket;

@@ -12,7 +12,7 @@
 //! than that.
 
 use crate::share::spread;
-use crate::share::{DeadlineTable, Deadlined, Wait};
+use crate::share::{DeadlineTable, Hashed};
 use crate::time::{Duration, Instant};
 use crate::wire::{Ecn, Fragment, make_whole};
 use alloc::boxed::Box;
@@ -45,9 +45,7 @@ struct Name {
 /// A packet that is not complete.
 #[derive(Debug)]
 struct Partial {
-    wait: Wait,
     hash: u32,
-    lane: u8,
     name: Name,
     first: Option<First>,
     /// In order; none overlaps the next.
@@ -161,9 +159,7 @@ impl Reassembly {
         let found = self.packets.find(spread(hash), |partial| partial.name == name);
         let place = found.unwrap_or_else(|| {
             let partial = Partial {
-                wait: Wait::default(),
                 hash,
-                lane: 0,
                 name,
                 first: None,
                 pieces: Vec::new(),
@@ -332,25 +328,9 @@ impl Partial {
     }
 }
 
-impl Deadlined for Partial {
+impl Hashed for Partial {
     fn table_hash(&self) -> u64 {
         spread(self.hash)
-    }
-
-    fn wait(&self) -> &Wait {
-        &self.wait
-    }
-
-    fn wait_mut(&mut self) -> &mut Wait {
-        &mut self.wait
-    }
-
-    fn lane(&self) -> u8 {
-        self.lane
-    }
-
-    fn set_lane(&mut self, lane: u8) {
-        self.lane = lane;
     }
 }
 

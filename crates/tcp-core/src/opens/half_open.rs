@@ -248,7 +248,10 @@ impl Opens {
             return Opened::Done(cx.drop_packet(DropReason::AcceptDeferred));
         }
         if let Opening::SynAck | Opening::Complete = opening {
-            let (listener, half_open) = (entry.listener, entry.half_open());
+            let listener = entry.listener;
+            let Some(half_open) = self.syn_cache.half_open(place) else {
+                return Opened::Done(Ingested::Handled);
+            };
             return self.complete(below, cx, listener, half_open, inbound);
         }
         entry.heard();

@@ -15,9 +15,9 @@ use crate::conn::{HalfOpen, Offer, Syns};
 use crate::error::ConnError;
 use crate::four_tuple::FourTuple;
 use crate::id::{ConnId, ListenerId};
-use crate::pool::Limit;
+use crate::reserve::Limit;
 use crate::seq::SeqNum;
-use crate::share::{DeadlineTable, Deadlined, KEEP, Shares, Wait, spread};
+use crate::share::{DeadlineTable, Hashed, KEEP, Shares, spread};
 use crate::time::{Duration, Instant};
 use crate::wire::{Ecn, IpInfo, MAX_OPTIONS_LEN, OptionIter, TcpOptions, TcpSegment};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -122,8 +122,6 @@ impl RawOptions {
 /// A held SYN.
 #[derive(Debug)]
 pub(crate) struct HeldSyn {
-    /// Since when.
-    wait: Wait,
     /// With our sequence number once it is answered.
     pub(crate) syns: Syns,
     /// Number of the listener.
@@ -135,7 +133,6 @@ pub(crate) struct HeldSyn {
     flow_label: u32,
     window: u16,
     pub(crate) tuple: FourTuple,
-    lane: u8,
     ttl: u8,
     dscp: u8,
     ecn_setup: bool,
@@ -181,25 +178,9 @@ impl HeldSyn {
     }
 }
 
-impl Deadlined for HeldSyn {
+impl Hashed for HeldSyn {
     fn table_hash(&self) -> u64 {
         spread(self.hash)
-    }
-
-    fn wait(&self) -> &Wait {
-        &self.wait
-    }
-
-    fn wait_mut(&mut self) -> &mut Wait {
-        &mut self.wait
-    }
-
-    fn lane(&self) -> u8 {
-        self.lane
-    }
-
-    fn set_lane(&mut self, lane: u8) {
-        self.lane = lane;
     }
 }
 
@@ -228,6 +209,8 @@ pub(crate) struct HeldSyns {
     answered: HashTable<SynId>,
     news: VecDeque<SynEvent>,
     made: u64,
+    /// Bytes held: asked for after each burst, and computed when they change.
+    memory: usize,
     hasher: SipHasher13,
 }
 
@@ -242,6 +225,7 @@ impl HeldSyns {
             answered: HashTable::new(),
             news: VecDeque::new(),
             made: 0,
+            memory: 0,
             hasher: SipHasher13::new_with_key(&secret),
         }
     }
@@ -252,12 +236,16 @@ impl HeldSyns {
     }
 
     /// Bytes held.
-    pub(crate) fn memory(&self) -> usize {
-        self.held.len() * RECORD
+    pub(crate) const fn memory(&self) -> usize {
+        self.memory
+    }
+
+    fn measure(&mut self) {
+        self.memory = self.held.len() * RECORD
             + self.listeners.len() * size_of::<(NonZeroU32, OfListener)>()
             + self.queued * size_of::<SynId>()
             + self.answered.len() * 2 * size_of::<SynId>()
-            + self.news.len() * size_of::<SynEvent>()
+            + self.news.len() * size_of::<SynEvent>();
     }
 
     /// The place of the held SYN of `tuple`. Valid until one is removed.
@@ -287,7 +275,9 @@ impl HeldSyns {
             limit: accept.held_syns_of_host(),
             told: false,
         });
-        of.held < accept.max_held_syns && of.limit.has_room(of.held as usize)
+        let has_room = of.held < accept.max_held_syns && of.limit.has_room(of.held as usize);
+        self.measure();
+        has_room
     }
 
     /// SYNs of the source of `tuple`.
@@ -321,7 +311,6 @@ impl HeldSyns {
         self.made += 1;
         let offer = Offer::of(syn, ip.ecn);
         let held = HeldSyn {
-            wait: Wait::default(),
             syns: Syns::passive(SeqNum(0), syn.seq, offer),
             listener,
             serial: self.made,
@@ -330,7 +319,6 @@ impl HeldSyns {
             flow_label: ip.flow_label,
             window: syn.window,
             tuple: *tuple,
-            lane: 0,
             ttl: ip.ttl,
             dscp: ip.dscp,
             ecn_setup: offer.ecn(),
@@ -356,6 +344,7 @@ impl HeldSyns {
         if !core::mem::replace(&mut of.told, true) {
             self.news.push_back(SynEvent::Arrived(ListenerId(listener.get())));
         }
+        self.measure();
     }
 
     /// Gives the application the SYN of a listener that has waited longest for it.
@@ -367,6 +356,7 @@ impl HeldSyns {
                 return None;
             };
             self.queued -= 1;
+            self.measure();
             if let Some(place) = self.place_of(&id)
                 && let Some(held) = self.held.get_mut(place)
             {
@@ -389,12 +379,14 @@ impl HeldSyns {
                 of.untaken = VecDeque::new();
             }
         }
+        self.measure();
         Some(held)
     }
 
     /// A listener whose SYNs have ended is gone.
     pub(crate) fn forget_listener(&mut self, listener: NonZeroU32) {
         self.listeners.remove(&listener);
+        self.measure();
     }
 
     /// The four-tuples of a listener's held SYNs.
@@ -422,6 +414,7 @@ impl HeldSyns {
         let hasher = &self.hasher;
         let hash = |id: &SynId| table_hash(hasher, &id.tuple);
         self.answered.insert_unique(hash(&id), id, hash);
+        self.measure();
     }
 
     /// The accepted SYN of a half-open connection.
@@ -443,16 +436,20 @@ impl HeldSyns {
             let (hasher, len) = (&self.hasher, 2 * self.answered.len());
             self.answered.shrink_to(len.max(KEEP / 2), |id| table_hash(hasher, &id.tuple));
         }
+        self.measure();
         Some(id)
     }
 
     /// The application is to be told.
     pub(crate) fn tell(&mut self, event: SynEvent) {
         self.news.push_back(event);
+        self.measure();
     }
 
     pub(crate) fn next_event(&mut self) -> Option<SynEvent> {
-        self.news.pop_front()
+        let event = self.news.pop_front();
+        self.measure();
+        event
     }
 }
 

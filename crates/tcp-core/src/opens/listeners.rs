@@ -3,7 +3,7 @@
 use crate::config::{AcceptConfig, ListenOn};
 use crate::error::ListenError;
 use crate::id::ListenerId;
-use crate::pool::Limit;
+use crate::reserve::Limit;
 use alloc::collections::BTreeMap;
 use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU32;

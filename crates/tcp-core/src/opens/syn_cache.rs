@@ -15,7 +15,7 @@ use crate::config::{ConnConfig, EndpointConfig};
 use crate::conn::{HalfOpen, OwnSyn, Syns, TimestampClock, blank_header};
 use crate::four_tuple::FourTuple;
 use crate::packet::SendReason;
-use crate::share::{DeadlineTable, Deadlined, Shares, Wait, spread};
+use crate::share::{DeadlineTable, Hashed, Shares, spread};
 use crate::time::{Duration, Instant};
 use crate::wire::{FastOpenCookie, HeaderBuf, OptionLayout, TcpFlags, TcpHeader, TxChecksum, emit_tcp};
 use alloc::sync::Arc;
@@ -33,8 +33,6 @@ pub(crate) struct SynCache {
 /// A half-open connection.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Since the SYN-ACK was sent for the first time, or by the timer.
-    wait: Wait,
     /// The settings that the listener had when the SYN arrived.
     pub(crate) config: Arc<ConnConfig>,
     pub(crate) syns: Syns,
@@ -42,7 +40,6 @@ pub(crate) struct Entry {
     pub(crate) listener: NonZeroU32,
     hash: u32,
     pub(crate) tuple: FourTuple,
-    lane: u8,
     /// Wire segments received; more than 255 count as 255.
     segs_in: u8,
     /// The SYN-ACK waits in the egress scheduler.
@@ -100,6 +97,11 @@ impl SynCache {
         self.entries.get_mut(place)
     }
 
+    /// What a connection needs to know of the handshake of the entry at `place`.
+    pub(crate) fn half_open(&self, place: u32) -> Option<HalfOpen> {
+        self.get(place).zip(self.entries.since(place)).map(|(entry, since)| entry.half_open(since))
+    }
+
     /// Number of entries that come from the same source as `tuple`.
     pub(crate) fn share_of(&self, tuple: &FourTuple) -> u32 {
         self.shares.of(tuple)
@@ -119,13 +121,11 @@ impl SynCache {
         self.shares.enter(tuple);
         let length = config.initial_rto;
         let entry = Entry {
-            wait: Wait::default(),
             config,
             syns: half_open.syns,
             listener,
             hash: self.hash(tuple),
             tuple: *tuple,
-            lane: 0,
             segs_in: half_open.segs_in,
             due: false,
             expired: false,
@@ -224,12 +224,12 @@ impl SynCache {
 }
 
 impl Entry {
-    /// What a connection needs to know of the handshake.
-    pub(crate) fn half_open(&self) -> HalfOpen {
+    /// The same. The SYN-ACK was sent for the first time, or by the timer, at `since`.
+    fn half_open(&self, since: Instant) -> HalfOpen {
         // Each time the timer was started anew, the time before had passed.
         let waited = (0..self.syns.expiries).map(|expiries| self.timeout(expiries).as_nanos());
         let waited = waited.fold(0, u64::saturating_add);
-        let first_sent = Instant::from_nanos(self.wait.since().as_nanos().saturating_sub(waited));
+        let first_sent = Instant::from_nanos(since.as_nanos().saturating_sub(waited));
         let first_sent = (self.syns.transmissions > 0).then_some(first_sent);
         HalfOpen { syns: self.syns, first_sent, segs_in: self.segs_in }
     }
@@ -314,25 +314,9 @@ impl Entry {
     }
 }
 
-impl Deadlined for Entry {
+impl Hashed for Entry {
     fn table_hash(&self) -> u64 {
         spread(self.hash)
-    }
-
-    fn wait(&self) -> &Wait {
-        &self.wait
-    }
-
-    fn wait_mut(&mut self) -> &mut Wait {
-        &mut self.wait
-    }
-
-    fn lane(&self) -> u8 {
-        self.lane
-    }
-
-    fn set_lane(&mut self, lane: u8) {
-        self.lane = lane;
     }
 }
 

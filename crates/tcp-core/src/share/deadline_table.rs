@@ -13,12 +13,12 @@ use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
 use hashbrown::HashTable;
 
-/// The table: at most `LANES` lengths of time are told apart. With more, a record waits as long as
-/// the next longer lane.
+/// The table: at most `LANES` lengths of time are told apart, 16 at most. With more, a record waits
+/// as long as the next longer lane.
 #[derive(Debug)]
 pub(crate) struct DeadlineTable<R, const LANES: usize> {
     /// In no order.
-    records: Vec<R>,
+    records: Vec<Waiting<R>>,
     /// Their places, by hash.
     places: HashTable<u32>,
     lanes: [Lane; LANES],
@@ -26,46 +26,37 @@ pub(crate) struct DeadlineTable<R, const LANES: usize> {
     memory: usize,
 }
 
-/// A record of a [`DeadlineTable`], which keeps what is declared here.
-pub(crate) trait Deadlined {
+/// A record of a [`DeadlineTable`].
+pub(crate) trait Hashed {
     /// The hash by which the record is found. The hash table uses the lowest bits as position, and
     /// the seven highest as a tag.
     fn table_hash(&self) -> u64;
-
-    /// Its place in its lane.
-    fn wait(&self) -> &Wait;
-
-    /// Its place in its lane.
-    fn wait_mut(&mut self) -> &mut Wait;
-
-    /// The index of its lane. Not in [`Wait`], which it would make longer by eight bytes.
-    fn lane(&self) -> u8;
-
-    /// Sets the index of its lane.
-    fn set_lane(&mut self, lane: u8);
 }
 
-/// A record's place in its lane.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wait {
+/// A record, and its place in its lane.
+#[derive(Debug)]
+struct Waiting<R> {
     /// When it began; never before the record ahead.
     since: Instant,
-    /// The record ahead, or [`NIL`].
+    /// The record ahead, or [`NIL`], and in the four highest bits the index of the lane: in a field
+    /// of its own it would take eight bytes.
     ahead: u32,
     /// The record behind, or [`NIL`].
     behind: u32,
+    record: R,
 }
 
-impl Wait {
-    /// When the record began to wait.
-    pub(crate) const fn since(&self) -> Instant {
-        self.since
+impl<R> Waiting<R> {
+    const fn ahead(&self) -> u32 {
+        self.ahead & NIL
     }
-}
 
-impl Default for Wait {
-    fn default() -> Self {
-        Self { since: Instant::ZERO, ahead: NIL, behind: NIL }
+    const fn set_ahead(&mut self, ahead: u32) {
+        self.ahead = self.ahead & !NIL | ahead;
+    }
+
+    const fn lane(&self) -> u8 {
+        (self.ahead >> LANE_SHIFT) as u8
     }
 }
 
@@ -80,8 +71,10 @@ struct Lane {
     last: u32,
 }
 
-/// No record.
-const NIL: u32 = u32::MAX;
+/// Bits of a place.
+const LANE_SHIFT: u32 = 28;
+/// No record. There are fewer than 2^28: as many would take more than 16 GiB.
+const NIL: u32 = (1 << LANE_SHIFT) - 1;
 /// Capacity in records below which nothing shrinks.
 pub(crate) const KEEP: usize = 64;
 
@@ -92,7 +85,7 @@ impl<R, const LANES: usize> Default for DeadlineTable<R, LANES> {
     }
 }
 
-impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
+impl<R: Hashed, const LANES: usize> DeadlineTable<R, LANES> {
     /// Number of records.
     pub(crate) const fn len(&self) -> usize {
         self.records.len()
@@ -100,17 +93,22 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
 
     /// The place of the record with this hash for which `is_it` is true.
     pub(crate) fn find(&self, hash: u64, is_it: impl Fn(&R) -> bool) -> Option<u32> {
-        self.places.find(hash, |at| is_it(&self.records[*at as usize])).copied()
+        self.places.find(hash, |at| is_it(&self.records[*at as usize].record)).copied()
     }
 
     /// The record at `place`.
     pub(crate) fn get(&self, place: u32) -> Option<&R> {
-        self.records.get(place as usize)
+        self.records.get(place as usize).map(|waiting| &waiting.record)
     }
 
     /// The record at `place`.
     pub(crate) fn get_mut(&mut self, place: u32) -> Option<&mut R> {
-        self.records.get_mut(place as usize)
+        self.records.get_mut(place as usize).map(|waiting| &mut waiting.record)
+    }
+
+    /// When the record at `place` began to wait.
+    pub(crate) fn since(&self, place: u32) -> Option<Instant> {
+        self.records.get(place as usize).map(|waiting| waiting.since)
     }
 
     /// Adds a record, which must not be in the table, and which waits for `length` from `since` on.
@@ -118,16 +116,16 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
     pub(crate) fn insert(&mut self, record: R, since: Instant, length: Duration, most: usize) -> u32 {
         let lane = self.lane_for(length);
         let hash = record.table_hash();
-        // The configured maximum of records is a u32.
         let place = self.records.len() as u32;
+        assert!(place < NIL, "no table has so many records");
         if self.records.len() == self.records.capacity() {
             // Not by doubling: spare capacity counts as memory per record.
             let quarter = (self.records.len() / 4).max(8);
             self.records.reserve_exact(quarter.min(most.saturating_sub(self.records.len())).max(1));
         }
-        self.records.push(record);
+        self.records.push(Waiting { since, ahead: NIL, behind: NIL, record });
         let records = &self.records;
-        self.places.insert_unique(hash, place, |at| records[*at as usize].table_hash());
+        self.places.insert_unique(hash, place, |at| records[*at as usize].record.table_hash());
         self.enqueue(place, lane, since);
         self.measure();
         place
@@ -135,7 +133,7 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
 
     /// All records, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &R> {
-        self.records.iter()
+        self.records.iter().map(|waiting| &waiting.record)
     }
 
     /// The record at `place` waits anew, for `length`.
@@ -149,7 +147,7 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
 
     /// The record at `place` waits anew, as long as before.
     pub(crate) fn restart(&mut self, place: u32, now: Instant) {
-        let Some(lane) = self.get(place).map(R::lane) else { return };
+        let Some(lane) = self.records.get(place as usize).map(Waiting::lane) else { return };
         self.unlink(place);
         self.enqueue(place, lane, now);
     }
@@ -159,22 +157,22 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
         if self.records.is_empty() {
             return None;
         }
-        self.firsts().map(|(first, lane)| (first.wait().since + lane.length, lane.first)).min()
+        self.firsts().map(|(first, lane)| (first.since + lane.length, lane.first)).min()
     }
 
     /// The place of the record that came first if each has waited before, altogether for as long as
     /// it does now.
     pub(crate) fn oldest(&self) -> Option<u32> {
-        let began = |(first, lane): (&R, &Lane)| {
-            let since = i128::from(first.wait().since.as_nanos());
+        let began = |(first, lane): (&Waiting<R>, &Lane)| {
+            let since = i128::from(first.since.as_nanos());
             (since - i128::from(lane.length.as_nanos()), lane.first)
         };
         self.firsts().map(began).min().map(|(_, place)| place)
     }
 
     /// The first record of each lane that has any.
-    fn firsts(&self) -> impl Iterator<Item = (&R, &Lane)> {
-        self.lanes.iter().filter_map(|lane| self.get(lane.first).map(|first| (first, lane)))
+    fn firsts(&self) -> impl Iterator<Item = (&Waiting<R>, &Lane)> {
+        self.lanes.iter().filter_map(|lane| self.records.get(lane.first as usize).map(|first| (first, lane)))
     }
 
     /// The lane for a record that waits for `length`.
@@ -204,21 +202,21 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
         let last = core::mem::replace(&mut lane.last, place);
         let mut since = since;
         if let Some(last) = self.records.get_mut(last as usize) {
-            let last = last.wait_mut();
             last.behind = place;
             since = since.max(last.since);
         } else {
             lane.first = place;
         }
         let record = &mut self.records[place as usize];
-        *record.wait_mut() = Wait { since, ahead: last, behind: NIL };
-        record.set_lane(number);
+        record.since = since;
+        record.ahead = u32::from(number) << LANE_SHIFT | last;
+        record.behind = NIL;
     }
 
     /// Takes a record out of its lane.
     fn unlink(&mut self, place: u32) {
         let record = &self.records[place as usize];
-        let (Wait { ahead, behind, .. }, lane) = (*record.wait(), record.lane());
+        let (ahead, behind, lane) = (record.ahead(), record.behind, record.lane());
         self.link(lane, ahead, behind);
     }
 
@@ -226,11 +224,11 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
     fn link(&mut self, lane: u8, ahead: u32, behind: u32) {
         let lane = &mut self.lanes[usize::from(lane)];
         match self.records.get_mut(ahead as usize) {
-            Some(record) => record.wait_mut().behind = behind,
+            Some(record) => record.behind = behind,
             None => lane.first = behind,
         }
         match self.records.get_mut(behind as usize) {
-            Some(record) => record.wait_mut().ahead = ahead,
+            Some(record) => record.set_ahead(ahead),
             None => lane.last = ahead,
         }
     }
@@ -245,8 +243,8 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
         let last = (self.records.len() - 1) as u32;
         if last != place {
             let record = &self.records[last as usize];
-            let (Wait { ahead, behind, .. }, lane) = (*record.wait(), record.lane());
-            if let Some(at) = self.places.find_mut(record.table_hash(), |at| *at == last) {
+            let (ahead, behind, lane) = (record.ahead(), record.behind, record.lane());
+            if let Some(at) = self.places.find_mut(record.record.table_hash(), |at| *at == last) {
                 *at = place;
             }
             self.link(lane, ahead, place);
@@ -255,7 +253,7 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
         let removed = self.records.swap_remove(place as usize);
         self.shrink();
         self.measure();
-        Some(removed)
+        Some(removed.record)
     }
 
     /// Gives memory back. Half full afterwards: many insertions or removals pass before the next
@@ -267,7 +265,7 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
         }
         if self.places.capacity() > KEEP && len < self.places.capacity() / 8 {
             let records = &self.records;
-            let hash = |at: &u32| records[*at as usize].table_hash();
+            let hash = |at: &u32| records[*at as usize].record.table_hash();
             self.places.shrink_to((2 * len).max(KEEP / 2), hash);
         }
     }
@@ -278,6 +276,6 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
     }
 
     fn measure(&mut self) {
-        self.memory = self.records.capacity() * size_of::<R>() + self.places.allocation_size();
+        self.memory = self.records.capacity() * size_of::<Waiting<R>>() + self.places.allocation_size();
     }
 }

@@ -1,7 +1,7 @@
 //! How many of each kind there may be: of this endpoint alone, or of its host, if that has several.
 
 use crate::config::EndpointConfig;
-use crate::pool::{Limit, Pool};
+use crate::reserve::{Limit, Pool};
 use alloc::sync::Arc;
 
 /// Something for each kind of record.

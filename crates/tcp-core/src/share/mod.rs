@@ -20,7 +20,7 @@ pub use cx::Ingested;
 
 pub(crate) use address_table::{AddressTable, Entry as AddressEntry, PathCache};
 pub(crate) use cx::{Context, Cx, is_unicast};
-pub(crate) use deadline_table::{DeadlineTable, Deadlined, KEEP, Wait};
+pub(crate) use deadline_table::{DeadlineTable, Hashed, KEEP};
 pub(crate) use keys::Keys;
 pub(crate) use limits::{Each, Limits, Pools};
 pub(crate) use shares::{Shares, spread};

@@ -11,11 +11,11 @@
 //! It exists from the first departure until the connection has been idle for a while. Its methods
 //! are in the files on their subject.
 
-use super::ack_delay::AckDelay;
-use super::chrono::Chrono;
-use super::min_rtt::Successors;
+use super::measure::ack_delay::AckDelay;
+use super::measure::chrono::Chrono;
+use super::measure::min_rtt::Successors;
+use super::measure::rate::DeliveryClock;
 use super::pacer::Pacer;
-use super::rate::DeliveryClock;
 use super::reservations::Reservations;
 use super::stream::Stream;
 use super::window_wait::WindowWait;

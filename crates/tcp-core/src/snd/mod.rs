@@ -5,11 +5,11 @@
 //! | `stream.rs` | state of the whole connection: SND.*, path estimates, congestion control, totals |
 //! | `losses.rs` | state once something was lost: the RTO response, totals of repairs |
 //! | `flight.rs` | state while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
-//! | `buffer.rs`, `chunks.rs` | the stream's bytes from SND.UNA on: in a ring, or in memory that the application shares |
-//! | `allowance.rs`, `wanted.rs` | how many there may be, and what a writer waits for |
+//! | `data/buffer.rs`, `data/chunks.rs` | the stream's bytes from SND.UNA on: in a ring, or in memory that the application shares |
+//! | `data/allowance.rs`, `data/wanted.rs` | how many there may be, and what a writer waits for |
 //! | `window.rs`, `window_wait.rs` | the peer's window, and what the sender waits for because of it |
-//! | `chrono.rs` | time with something to deliver, and what limited the sender meanwhile |
-//! | `rtt.rs`, `min_rtt.rs`, `rate.rs` | RTT, RTO, smallest RTT, delivery rate |
+//! | `measure/chrono.rs` | time with something to deliver, and what limited the sender meanwhile |
+//! | `measure/rtt.rs`, `measure/min_rtt.rs`, `measure/rate.rs` | RTT, RTO, smallest RTT, delivery rate |
 //! | `on_ack.rs` | processing an ACK: its facts, and the order of the actions |
 //! | `episode.rs` | recovery episodes: start, end, undo |
 //! | `probe.rs` | tail loss probes |
@@ -18,10 +18,10 @@
 //! | `agreement.rs` | what the handshake agreed on for ECN |
 //! | `ecn.rs`, `ece.rs` | ECN: state, and the effect of marks |
 //! | `accecn.rs` | what the peer tells by accurate ECN |
-//! | `path_mtu.rs`, `packet_too_big.rs` | the path MTU according to ICMP |
-//! | `device_mtu.rs` | the MTU of the device has changed |
-//! | `black_hole.rs`, `mtu_search.rs` | packets that vanish because of their size, and the search for the largest that does not |
-//! | `next.rs`, `gate.rs`, `new_data.rs` | what to send: the choice, the windows, Nagle and SWS avoidance |
+//! | `mtu/path_mtu.rs`, `mtu/packet_too_big.rs` | the path MTU according to ICMP |
+//! | `mtu/device_mtu.rs` | the MTU of the device has changed |
+//! | `mtu/black_hole.rs`, `mtu/mtu_search.rs` | packets that vanish because of their size, and the search for the largest that does not |
+//! | `next.rs`, `gate.rs`, `data/new_data.rs` | what to send: the choice, the windows, Nagle and SWS avoidance |
 //! | `pacer.rs` | when the next data may be sent |
 //! | `reserve.rs`, `reservations.rs` | packets in the egress scheduler |
 //! | `sent.rs` | what a departure commits |
@@ -33,40 +33,28 @@
 //! [`recovery`](crate::recovery).
 
 pub(crate) mod accecn;
-mod ack_delay;
 pub(crate) mod agreement;
-mod allowance;
-mod black_hole;
-mod buffer;
-mod chrono;
-mod chunks;
 mod congestion;
-mod device_mtu;
+mod data;
 mod ece;
 pub(crate) mod ecn;
 mod episode;
 mod flight;
 mod gate;
 mod losses;
-mod min_rtt;
-mod mtu_search;
-mod new_data;
+mod measure;
+mod mtu;
 mod next;
 mod on_ack;
 mod pacer;
-mod packet_too_big;
-mod path_mtu;
 mod probe;
-mod rate;
 mod reservations;
 mod reserve;
 mod rto_response;
-mod rtt;
 mod sent;
 mod stream;
 mod timers;
 mod view;
-mod wanted;
 mod window;
 mod window_wait;
 
@@ -84,13 +72,13 @@ use crate::wire::{Ecn, SackBlocks, TcpFlags};
 use accecn::AccEcnFields;
 use agreement::EcnAgreement;
 use alloc::boxed::Box;
-pub(crate) use buffer::{Usage, is_shared};
 use bytes::Bytes;
-use chrono::Spending;
+pub(crate) use data::buffer::{Usage, is_shared};
+pub(crate) use data::wanted::Wanted;
 use ecn::EcnSender;
 use flight::Flight;
+use measure::chrono::Spending;
 use stream::Stream;
-pub(crate) use wanted::Wanted;
 
 /// The handshake's results for the sender.
 #[derive(Clone, Copy, Debug)]

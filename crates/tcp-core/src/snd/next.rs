@@ -4,10 +4,10 @@
 //! new data; and in recovery, if losses are detected by count, data that may be lost (RFC 6675,
 //! NextSeg). Only probes and the first ignore the congestion window and the pacer.
 
-use super::chrono::Spending;
+use super::data::new_data::{Piece, SizeQuestion, nagle_permits};
 use super::flight::Flight;
 use super::gate::Gate;
-use super::new_data::{Piece, SizeQuestion, nagle_permits};
+use super::measure::chrono::Spending;
 use super::stream::Stream;
 use super::window_wait::WaitCause;
 use super::{SendLimits, Sender};

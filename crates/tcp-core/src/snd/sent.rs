@@ -1,8 +1,8 @@
 //! What a departure commits.
 
 use super::Sender;
-use super::chrono::Spending;
 use super::flight::Flight;
+use super::measure::chrono::Spending;
 use super::stream::Stream;
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;

@@ -1,13 +1,13 @@
 //! A sender's state for the whole connection, even while nothing is outstanding.
 
-use super::buffer::SendBuffer;
-use super::chrono::Times;
+use super::data::buffer::SendBuffer;
+use super::data::wanted::Wanted;
 use super::ecn::EcnSender;
 use super::losses::Losses;
-use super::path_mtu::{PathMtu, base_smss};
-use super::rate::Delivery;
-use super::rtt::Rtt;
-use super::wanted::Wanted;
+use super::measure::chrono::Times;
+use super::measure::rate::Delivery;
+use super::measure::rtt::Rtt;
+use super::mtu::path_mtu::{PathMtu, base_smss};
 use super::window::PeerWindow;
 use super::{AckOutcome, OpenParams};
 use crate::config::{ConnConfig, Ecn};

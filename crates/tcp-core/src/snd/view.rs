@@ -1,8 +1,8 @@
 //! What policies and `info` see of the sender.
 
 use super::Sender;
-use super::chrono::Times;
 use super::flight::Flight;
+use super::measure::chrono::Times;
 use super::pacer::Gap;
 use super::stream::Stream;
 use crate::config::ConnConfig;

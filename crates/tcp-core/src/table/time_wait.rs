@@ -12,7 +12,7 @@
 use crate::conn::{Retired, TimeWait};
 use crate::four_tuple::FourTuple;
 use crate::rate_limit::ConnRateLimit;
-use crate::share::{DeadlineTable, Deadlined, Wait};
+use crate::share::{DeadlineTable, Hashed};
 use crate::time::{Duration, Instant};
 use siphasher::sip128::SipHasher13;
 
@@ -37,8 +37,6 @@ impl Name {
 /// A connection in TIME-WAIT.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
-    /// Since when it is in TIME-WAIT, or is again.
-    wait: Wait,
     /// Limit of the ACKs that anyone can provoke.
     pub(crate) answers: ConnRateLimit,
     /// Limit of challenge ACKs.
@@ -49,28 +47,11 @@ pub(crate) struct Record {
     pub(crate) tos: u8,
     /// Their hop limit.
     pub(crate) ttl: u8,
-    lane: u8,
 }
 
-impl Deadlined for Record {
+impl Hashed for Record {
     fn table_hash(&self) -> u64 {
         self.name.table_hash()
-    }
-
-    fn wait(&self) -> &Wait {
-        &self.wait
-    }
-
-    fn wait_mut(&mut self) -> &mut Wait {
-        &mut self.wait
-    }
-
-    fn lane(&self) -> u8 {
-        self.lane
-    }
-
-    fn set_lane(&mut self, lane: u8) {
-        self.lane = lane;
     }
 }
 
@@ -131,22 +112,21 @@ impl TimeWaitTable {
     /// True if a connection of this side with timestamps may use the four-tuple of `name` again
     /// (RFC 6191, section 2).
     pub(crate) fn is_reusable(&self, now: Instant, name: Name) -> bool {
-        self.find(name).is_some_and(|record| {
-            record.numbers.has_timestamps() && now.since(record.wait.since()) >= REUSE_AFTER
-        })
+        let since = self.place(name).and_then(|place| self.records.since(place));
+        self.find(name)
+            .zip(since)
+            .is_some_and(|(record, since)| record.numbers.has_timestamps() && now.since(since) >= REUSE_AFTER)
     }
 
     /// Adds a record, which must not be in the table. `default_ttl` is the endpoint's hop limit.
     pub(crate) fn insert(&mut self, name: Name, retired: &Retired, default_ttl: u8) {
         let record = Record {
-            wait: Wait::default(),
             answers: retired.answers,
             challenges: retired.challenges,
             numbers: retired.numbers,
             name,
             tos: retired.tos,
             ttl: retired.ttl.unwrap_or(default_ttl),
-            lane: 0,
         };
         self.records.insert(record, retired.since, retired.length, usize::MAX);
     }
@@ -219,7 +199,7 @@ mod tests {
 
     #[test]
     fn record_takes_64_bytes_and_memory_follows_the_number_of_records() {
-        assert_eq!(size_of::<Record>(), 64, "with its name, for either family");
+        assert_eq!(size_of::<Record>(), 48, "with its name, for either family; its place in a lane takes 16");
         let mut table = TimeWaitTable::new([1; 16]);
         let (mut total, mut worst) = (0, 0);
         for number in 0..100_000 {
@@ -336,7 +316,7 @@ mod tests {
                     let known = model.iter().find(|(_, other)| *other == number);
                     let name = table.look_up(&FourTuple::numbered(number));
                     prop_assert_eq!(name.is_some(), known.is_some());
-                    let since = name.and_then(|name| table.find(name)).map(|record| record.wait.since());
+                    let since = name.and_then(|name| table.place(name)).and_then(|place| table.records.since(place));
                     prop_assert_eq!(since, known.map(|(since, _)| *since));
                 }
             }

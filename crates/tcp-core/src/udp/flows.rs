@@ -7,7 +7,7 @@
 use crate::four_tuple::FourTuple;
 use crate::id::UdpId;
 use crate::share::spread;
-use crate::share::{DeadlineTable, Deadlined, Wait};
+use crate::share::{DeadlineTable, Hashed};
 use crate::time::{Duration, Instant};
 use siphasher::sip::SipHasher13;
 
@@ -43,31 +43,13 @@ type Table = DeadlineTable<Flow, 3>;
 #[derive(Debug)]
 struct Flow {
     tuple: FourTuple,
-    lane: u8,
     hash: u32,
     socket: UdpId,
-    wait: Wait,
 }
 
-impl Deadlined for Flow {
+impl Hashed for Flow {
     fn table_hash(&self) -> u64 {
         spread(self.hash)
-    }
-
-    fn wait(&self) -> &Wait {
-        &self.wait
-    }
-
-    fn wait_mut(&mut self) -> &mut Wait {
-        &mut self.wait
-    }
-
-    fn lane(&self) -> u8 {
-        self.lane
-    }
-
-    fn set_lane(&mut self, lane: u8) {
-        self.lane = lane;
     }
 }
 
@@ -108,7 +90,7 @@ impl Flows {
         most: usize,
     ) {
         let hash = self.hash(&tuple);
-        let flow = Flow { tuple, lane: 0, hash, socket, wait: Wait::default() };
+        let flow = Flow { tuple, hash, socket };
         self.new.insert(flow, now, timeouts.of(&tuple), most);
     }
 

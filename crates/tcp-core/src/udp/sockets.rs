@@ -134,6 +134,8 @@ pub(crate) struct Udp {
     news: VecDeque<UdpId>,
     /// What waits in all sockets.
     queued: usize,
+    /// Bytes held: asked for after each burst, and computed when they change.
+    memory: usize,
 }
 
 /// The outcome of looking for room for a flow.
@@ -158,6 +160,7 @@ impl Udp {
             flow_news: false,
             news: VecDeque::new(),
             queued: 0,
+            memory: 0,
         }
     }
 
@@ -172,13 +175,17 @@ impl Udp {
     }
 
     /// Bytes held.
-    pub(crate) fn memory(&self) -> usize {
+    pub(crate) const fn memory(&self) -> usize {
+        self.memory
+    }
+
+    fn measure(&mut self) {
         let sockets = self.slots.len() - self.free.len();
-        self.slots.capacity() * size_of::<Slot>()
+        self.memory = self.slots.capacity() * size_of::<Slot>()
             + sockets * size_of::<Socket>()
             + (self.offered.capacity() + self.news.capacity()) * size_of::<UdpId>()
             + self.flows.memory()
-            + self.queued
+            + self.queued;
     }
 
     pub(crate) fn get(&self, id: UdpId) -> Option<&Socket> {
@@ -243,6 +250,7 @@ impl Udp {
     pub(crate) fn bind(&mut self, local: SocketAddr) -> UdpId {
         let id = self.insert(local, None, Kind::Bound);
         self.bound.insert(local, id);
+        self.measure();
         id
     }
 
@@ -268,6 +276,7 @@ impl Udp {
                 self.flow_count -= 1;
             }
         }
+        self.measure();
     }
 
     /// Whether datagrams for no socket begin flows; without, those that were not accepted end.
@@ -355,6 +364,7 @@ impl Udp {
             });
         }
         self.offered.push_back(id);
+        self.measure();
         id
     }
 
@@ -369,6 +379,7 @@ impl Udp {
             socket.kind = Kind::Ended;
             self.tell(id);
         }
+        self.measure();
     }
 
     /// Ends a flow that has been silent for too long; false if there is none.
@@ -386,6 +397,7 @@ impl Udp {
         if let (Kind::Offered | Kind::Flow, Some(tuple)) = (socket.kind, socket.tuple()) {
             if sent {
                 self.flows.answered(now, &tuple, timeouts, most);
+                self.measure();
             } else {
                 self.flows.heard(now, &tuple, timeouts);
             }
@@ -400,6 +412,7 @@ impl Udp {
         socket.received.push_back(datagram);
         self.queued += cost;
         self.tell(id);
+        self.measure();
     }
 
     /// Takes the next datagram.
@@ -418,6 +431,7 @@ impl Udp {
             socket.received = VecDeque::new();
         }
         self.queued -= cost;
+        self.measure();
         Ok(Some(datagram))
     }
 
@@ -469,6 +483,7 @@ impl Udp {
             && !core::mem::replace(&mut socket.listed, true)
         {
             self.news.push_back(id);
+            self.measure();
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::time::{Duration, Instant};
 
 /// What a sender spends its time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spending {
+pub(in crate::snd) enum Spending {
     /// Nothing is unsent or unacknowledged.
     Idle,
     /// The path, or its own rules, limit it.
@@ -28,19 +28,19 @@ pub(super) enum Spending {
 
 /// Times so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Times {
+pub(in crate::snd) struct Times {
     /// Something was unsent or unacknowledged; the others are parts of this.
-    pub(super) busy: Duration,
+    pub(in crate::snd) busy: Duration,
     /// Limited by the peer's window.
-    pub(super) rwnd_limited: Duration,
+    pub(in crate::snd) rwnd_limited: Duration,
     /// Limited by the send buffer.
-    pub(super) sndbuf_limited: Duration,
+    pub(in crate::snd) sndbuf_limited: Duration,
     /// Limited by the egress scheduler.
-    pub(super) sched_limited: Duration,
+    pub(in crate::snd) sched_limited: Duration,
 }
 
 impl Times {
-    pub(super) const ZERO: Self = Self {
+    pub(in crate::snd) const ZERO: Self = Self {
         busy: Duration::ZERO,
         rwnd_limited: Duration::ZERO,
         sndbuf_limited: Duration::ZERO,
@@ -50,7 +50,7 @@ impl Times {
 
 /// The times of one flight.
 #[derive(Debug)]
-pub(super) struct Chrono {
+pub(in crate::snd) struct Chrono {
     now: Spending,
     /// Since when.
     since: Instant,
@@ -59,22 +59,23 @@ pub(super) struct Chrono {
 }
 
 impl Chrono {
-    pub(super) const NEW: Self = Self { now: Spending::Idle, since: Instant::ZERO, times: Times::ZERO };
+    pub(in crate::snd) const NEW: Self =
+        Self { now: Spending::Idle, since: Instant::ZERO, times: Times::ZERO };
 
     /// From `now` on the time goes into `spending`.
-    pub(super) fn turn(&mut self, now: Instant, spending: Spending) {
+    pub(in crate::snd) fn turn(&mut self, now: Instant, spending: Spending) {
         if spending != self.now {
             *self = Self { now: spending, since: now, times: self.times(now) };
         }
     }
 
     /// True if the time goes into `spending`.
-    pub(super) fn is_in(&self, spending: Spending) -> bool {
+    pub(in crate::snd) fn is_in(&self, spending: Spending) -> bool {
         self.now == spending
     }
 
     /// The times until `now`.
-    pub(super) fn times(&self, now: Instant) -> Times {
+    pub(in crate::snd) fn times(&self, now: Instant) -> Times {
         let mut times = self.times;
         let lap = now.since(self.since);
         match self.now {

@@ -1,16 +1,8 @@
-//! A limit that several endpoints of one host have together.
+//! How many there may be of something, of all endpoints of a host together.
 //!
-//! What the limit permits lies in a [`Pool`]. Each endpoint has taken a part of it, its allotment,
-//! and counts against that alone:
-//!
-//! ```text
-//!   limit = left in the pool + what each endpoint has been allotted;   used by an endpoint <= allotted to it
-//! ```
-//!
-//! So the sum of what is used never exceeds the limit. An endpoint takes another block when its
-//! allotment is used up, and gives blocks back when more than two are unused. Nothing else writes
-//! what is shared: not an endpoint that refuses because nothing is left, and not one whose number
-//! goes up and down a little.
+//! An endpoint takes another block when its allotment is used up, and gives blocks back when more
+//! than two are unused. Nothing else writes what is shared: not an endpoint that refuses because
+//! nothing is left, and not one whose number goes up and down a little.
 //!
 //! **A block** is one of 64 for each endpoint. So endpoints with nothing to do withhold at most a
 //! thirty-second of the limit from the others, and nothing of a limit of less than 128 for each
@@ -22,62 +14,43 @@
 //! more than an equal part that is at its limit as well gives up a place of its own when it next
 //! replaces something.
 
-use crate::sync::{Arc, AtomicBool, AtomicU32, Ordering};
+use super::Reserve;
+use crate::sync::Arc;
 
 /// What is left of a limit.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Pool {
-    left: AtomicU32,
-    /// Somebody has less than an equal part, and found nothing left.
-    wanted: AtomicBool,
+    reserve: Reserve,
     /// How much is taken at a time.
     block: u32,
     /// An equal part.
     part: u32,
-    /// The limit.
-    whole: u32,
 }
 
 impl Pool {
     /// A limit of `whole` for `endpoints` endpoints.
     pub(crate) fn new(whole: u32, endpoints: usize) -> Self {
         let endpoints = u32::try_from(endpoints).unwrap_or(u32::MAX).max(1);
+        let block = (whole / endpoints.saturating_mul(64)).max(1);
         Self {
-            left: AtomicU32::new(whole),
-            wanted: AtomicBool::new(false),
-            block: (whole / endpoints.saturating_mul(64)).max(1),
+            reserve: Reserve::new(isize::try_from(whole).unwrap_or(isize::MAX), block as isize - 1),
+            block,
             part: whole / endpoints,
-            whole,
         }
     }
 
     /// Takes a block, or what is left of one.
     fn take(&self) -> u32 {
-        // Looks first: nothing is written if nothing is left.
-        let mut left = self.left.load(Ordering::Relaxed);
-        while left > 0 {
-            let taken = left.min(self.block);
-            match self.left.compare_exchange_weak(left, left - taken, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return taken,
-                Err(now) => left = now,
-            }
-        }
-        0
+        self.reserve.take(1).unwrap_or(0) as u32
     }
 
     fn give(&self, places: u32) {
-        self.left.fetch_add(places, Ordering::Relaxed);
+        self.reserve.give(places as isize);
     }
 
     fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed)
-    }
-
-    fn set_wanted(&self, wanted: bool) {
-        if self.is_wanted() != wanted {
-            self.wanted.store(wanted, Ordering::Relaxed);
-        }
+        self.reserve.wanted() > 0
     }
 
     /// An endpoint keeps so much, whatever others need.
@@ -137,8 +110,8 @@ impl Limit {
             None => used >= self.allotted as usize / 2,
             Some(pool) => {
                 let unused = (self.allotted as usize).saturating_sub(used);
-                let left = pool.left.load(Ordering::Relaxed) as usize;
-                let whole = pool.whole as usize;
+                let left = pool.reserve.left().unsigned_abs();
+                let whole = pool.reserve.whole.unsigned_abs();
                 whole.saturating_sub(left.saturating_add(unused)) >= whole / 2
             }
         }
@@ -160,7 +133,7 @@ impl Limit {
 
     #[cold]
     fn may_grow(&mut self) -> bool {
-        let grows = self.pool.as_ref().is_some_and(|pool| pool.left.load(Ordering::Relaxed) > 0);
+        let grows = self.pool.as_ref().is_some_and(|pool| pool.reserve.left() > 0);
         if !grows {
             self.find_nothing();
         }
@@ -171,7 +144,7 @@ impl Limit {
     fn find_nothing(&mut self) {
         let Some(pool) = &self.pool else { return };
         if self.allotted < pool.part {
-            pool.set_wanted(true);
+            pool.reserve.want(1);
         } else if self.allotted > pool.part && self.owed == 0 && pool.is_wanted() {
             self.allotted -= 1;
             self.owed = 1;
@@ -202,7 +175,7 @@ impl Limit {
         if given > 0 {
             pool.give(given);
             // Whoever still finds nothing says so again.
-            pool.set_wanted(false);
+            pool.reserve.end_want();
         }
     }
 }

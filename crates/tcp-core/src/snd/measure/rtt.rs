@@ -8,10 +8,10 @@
 //! ([`ack_delay`](super::ack_delay)). Segments that left more than once give no sample (Karn's
 //! algorithm, RFC 6298, section 3).
 
-use super::min_rtt::{self, MinRtt, Successors};
 use crate::config::{ConnConfig, RtoFloor};
 use crate::policy::cc::longest_paced_rtt;
 use crate::seq::SeqNum;
+use crate::snd::measure::min_rtt::{self, MinRtt, Successors};
 use crate::time::{Duration, Instant};
 
 /// Longest sample that is believed: about 18 minutes, far above every permitted timeout.

@@ -22,7 +22,7 @@ const MOST_IN_A_ROW: u8 = 8;
 
 /// Recognises ACKs of the timer by the ACKs before.
 #[derive(Debug, Default)]
-pub(super) struct AckDelay {
+pub(in crate::snd) struct AckDelay {
     /// The most segments that an ACK has covered.
     usual: u32,
     /// Late ACKs of fewer segments since the last other one.
@@ -36,7 +36,13 @@ pub(super) struct AckDelay {
 impl AckDelay {
     /// True if the peer's timer released `ack`, whose newest segment gives the sample `rtt`. `pace`
     /// is the smoothed one; `fin`: the ACK covers a FIN, which a peer acknowledges at once.
-    pub(super) fn is_timer(&mut self, ack: &AckCx, rtt: Duration, pace: Option<Duration>, fin: bool) -> bool {
+    pub(in crate::snd) fn is_timer(
+        &mut self,
+        ack: &AckCx,
+        rtt: Duration,
+        pace: Option<Duration>,
+        fin: bool,
+    ) -> bool {
         // RFC 8257, section 3.2: a receiver acknowledges at once when the mark changes.
         let marked = core::mem::replace(&mut self.ece, ack.facts.ece) != ack.facts.ece;
         let Some(pace) = pace else { return false };

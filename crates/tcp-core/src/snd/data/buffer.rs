@@ -11,10 +11,10 @@
 //! that is large enough to be shared instead. From then on they are in [`Chunks`], until everything
 //! is acknowledged.
 
-use super::chunks::{Chunks, MIN_CHUNK};
 use crate::pattern::Pattern;
 use crate::ring::ByteRing;
 use crate::seq::SeqNum;
+use crate::snd::data::chunks::{Chunks, MIN_CHUNK};
 use alloc::boxed::Box;
 use bytes::{Buf, Bytes};
 

@@ -1,15 +1,15 @@
 //! Claims that the path carries less, from a Packet Too Big message to the segment size: see
 //! [`path_mtu`](super::path_mtu).
 
-use super::Sender;
-use super::black_hole::step_down;
-use super::flight::Flight;
-use super::path_mtu::{MtuSearch, PathMtu, base_smss};
-use super::stream::Stream;
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::scoreboard::{AckCx, Claim};
 use crate::seq::SeqNum;
+use crate::snd::Sender;
+use crate::snd::flight::Flight;
+use crate::snd::mtu::black_hole::step_down;
+use crate::snd::mtu::path_mtu::{MtuSearch, PathMtu, base_smss};
+use crate::snd::stream::Stream;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 
@@ -64,19 +64,19 @@ impl Stream {
     }
 
     /// What is not decided yet about the path, for the records that an ACK covers.
-    pub(super) fn open_claim(&self) -> Option<Claim> {
+    pub(in crate::snd) fn open_claim(&self) -> Option<Claim> {
         self.path_mtu.as_deref()?.claim
     }
 
     /// When a claim is believed because nothing was heard.
-    pub(super) fn claim_at(&self) -> Instant {
+    pub(in crate::snd) fn claim_at(&self) -> Instant {
         self.open_claim().map_or(Instant::FAR_FUTURE, |claim| claim.believe_at)
     }
 }
 
 impl Flight {
     /// What the records that an ACK covers tell of the path.
-    pub(super) fn judge_claim(
+    pub(in crate::snd) fn judge_claim(
         &mut self,
         snd: &mut Stream,
         ctx: &mut Ctx<'_>,
@@ -109,7 +109,12 @@ impl Flight {
     }
 
     /// Loss detection has looked at the board.
-    pub(super) fn judge_claim_by_loss(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+    pub(in crate::snd) fn judge_claim_by_loss(
+        &mut self,
+        snd: &mut Stream,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+    ) {
         if let Some(claim) = snd.open_claim()
             && self.board.is_lost(claim.quoted)
         {
@@ -118,14 +123,24 @@ impl Flight {
     }
 
     /// [`claim_at`](Stream::claim_at) has come.
-    pub(super) fn on_claim_timeout(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+    pub(in crate::snd) fn on_claim_timeout(
+        &mut self,
+        snd: &mut Stream,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+    ) {
         if let Some(claim) = snd.open_claim() {
             self.believe(snd, ctx, config, claim);
         }
     }
 
     /// The retransmission timer has fired, and nothing was sent for it yet.
-    pub(super) fn judge_path_by_timeout(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+    pub(in crate::snd) fn judge_path_by_timeout(
+        &mut self,
+        snd: &mut Stream,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+    ) {
         let head = u32::from(self.board.head_packet_len());
         // What lies beyond the peer's window is dropped there, however much the path carries.
         let fits = snd.wnd_end().ge(snd.una + head);
@@ -201,7 +216,13 @@ impl Flight {
     }
 
     /// The path carries less, or may carry more: segments have `smss` payload bytes from here on.
-    pub(super) fn set_smss(&mut self, snd: &mut Stream, ctx: &Ctx<'_>, config: &ConnConfig, smss: u32) {
+    pub(in crate::snd) fn set_smss(
+        &mut self,
+        snd: &mut Stream,
+        ctx: &Ctx<'_>,
+        config: &ConnConfig,
+        smss: u32,
+    ) {
         let old = snd.smss();
         snd.set_smss(smss);
         // RFC 1191, section 5: what was dropped is sent again, and the window stays as it is.

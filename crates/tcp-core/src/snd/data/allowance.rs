@@ -21,12 +21,12 @@
 //! `notsent_lowat` is unsent, so that not every ACK wakes it; and earlier if what is unsent is
 //! about to run out.
 
-use super::Sender;
-use super::flight::Flight;
-use super::stream::Stream;
-use super::wanted::Wanted;
 use crate::config::ConnConfig;
 use crate::policy::cc::Clock;
+use crate::snd::Sender;
+use crate::snd::data::wanted::Wanted;
+use crate::snd::flight::Flight;
+use crate::snd::stream::Stream;
 
 impl Sender {
     /// Bytes that may be written and not acknowledged.
@@ -68,7 +68,7 @@ impl Sender {
     }
 
     /// True if there is the space that a writer waits for.
-    pub(super) fn has_space(&self, config: &ConnConfig, wanted: Wanted, most: u32) -> bool {
+    pub(in crate::snd) fn has_space(&self, config: &ConnConfig, wanted: Wanted, most: u32) -> bool {
         let (snd, allowance, lowat) =
             (&self.stream, self.allowance(config).min(most), lowat(config).unwrap_or(u32::MAX));
         if wanted == Wanted::USUAL {
@@ -87,7 +87,7 @@ impl Sender {
 
 impl Stream {
     /// Bytes that may be written now. `flight`: that of the same sender.
-    pub(super) fn write_space(&self, flight: Option<&Flight>, config: &ConnConfig) -> usize {
+    pub(in crate::snd) fn write_space(&self, flight: Option<&Flight>, config: &ConnConfig) -> usize {
         let free = self.buffer.space(self.allowance(flight, config) as usize);
         let Some(lowat) = lowat(config) else { return free };
         // The last write may go beyond the mark by as much as makes it a full segment.
@@ -99,7 +99,7 @@ impl Stream {
     }
 
     /// True if the window, and not the limit of the buffer, keeps the writer from writing more.
-    pub(super) fn more_follows(&self, flight: Option<&Flight>, config: &ConnConfig) -> bool {
+    pub(in crate::snd) fn more_follows(&self, flight: Option<&Flight>, config: &ConnConfig) -> bool {
         self.cut_short
             && !self.buffer.has_fin()
             && config.notsent_lowat.is_none()

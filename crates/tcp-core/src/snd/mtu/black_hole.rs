@@ -19,12 +19,12 @@
 //! segment size. The size falls to the base first, and only if that is not enough to what has
 //! arrived.
 
-use super::AckSegment;
-use super::flight::Flight;
-use super::path_mtu::{PathMtu, base_smss};
-use super::stream::Stream;
 use crate::config::{ConnConfig, PathMtuProbing};
 use crate::scoreboard::AckCx;
+use crate::snd::AckSegment;
+use crate::snd::flight::Flight;
+use crate::snd::mtu::path_mtu::{PathMtu, base_smss};
+use crate::snd::stream::Stream;
 use alloc::boxed::Box;
 
 /// Silent expiries from which on smaller segments are tried: the threshold R1 of RFC 9293, section
@@ -32,7 +32,7 @@ use alloc::boxed::Box;
 const R1: u32 = 3;
 
 /// The size that follows if packets of `head` bytes do not arrive and those of `known` bytes do.
-pub(super) fn step_down(head: u32, known: u32, base: u32) -> u32 {
+pub(in crate::snd) fn step_down(head: u32, known: u32, base: u32) -> u32 {
     if head > base { known.max(base) } else { known }
 }
 
@@ -40,7 +40,7 @@ impl Flight {
     /// The retransmission timer has fired, and so many times in a row that nothing
     /// [answered](crate::recovery::rto_host::RtoHost::unanswered): what it sends may have to be
     /// smaller.
-    pub(super) fn suspect_black_hole(&mut self, snd: &mut Stream, config: &ConnConfig) {
+    pub(in crate::snd) fn suspect_black_hole(&mut self, snd: &mut Stream, config: &ConnConfig) {
         if config.path_mtu_probing == PathMtuProbing::Off || self.rto.unanswered < R1 {
             return;
         }
@@ -59,7 +59,7 @@ impl Flight {
     /// An ACK that carries nothing and reports nothing answers what the timer sent: packets of that
     /// size arrive, and the peer does not take them. One with SACK blocks may answer a smaller
     /// packet.
-    pub(super) fn note_answer(&mut self, snd: &Stream, seg: &AckSegment, ack: &AckCx) {
+    pub(in crate::snd) fn note_answer(&mut self, snd: &Stream, seg: &AckSegment, ack: &AckCx) {
         let pure = seg.payload_len == 0 && !seg.fin && seg.sack.is_empty();
         if pure && seg.ack == snd.una && ack.acked() == 0 {
             self.rto.on_answer();
@@ -67,7 +67,7 @@ impl Flight {
     }
 
     /// An ACK has come after the head was cut.
-    pub(super) fn judge_cut(&mut self, path: &mut PathMtu, ack: &AckCx) {
+    pub(in crate::snd) fn judge_cut(&mut self, path: &mut PathMtu, ack: &AckCx) {
         if ack.acked() == 0 {
             // Larger packets that left before arrive: it is not their size.
             path.cut.take_if(|size| u32::from(ack.largest_packet) > *size);

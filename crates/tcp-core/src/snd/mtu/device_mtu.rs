@@ -10,10 +10,10 @@
 //! the segment size, with the old one to fall back to. A connection that has been idle takes the
 //! larger size as a new one would.
 
-use super::Sender;
-use super::path_mtu::{MtuSearch, PathMtu};
 use crate::config::{ConnConfig, PathMtuProbing};
 use crate::ctx::Ctx;
+use crate::snd::Sender;
+use crate::snd::mtu::path_mtu::{MtuSearch, PathMtu};
 use crate::time::Instant;
 use alloc::boxed::Box;
 

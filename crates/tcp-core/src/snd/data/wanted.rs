@@ -5,7 +5,7 @@ use core::num::NonZeroU32;
 
 /// The free space that a writer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted(pub(super) NonZeroU32);
+pub(crate) struct Wanted(pub(in crate::snd) NonZeroU32);
 
 impl Wanted {
     /// Enough to be worth a write.

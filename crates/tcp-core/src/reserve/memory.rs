@@ -1,11 +1,5 @@
 //! The memory that several endpoints of one host have together.
 //!
-//! Each has reserved a part of it, which covers what it holds:
-//!
-//! ```text
-//!   budget = left + what each endpoint has reserved;   held by an endpoint <= reserved by it
-//! ```
-//!
 //! An endpoint reserves before it takes, a step more than it needs, and gives back what it has not
 //! used of more than two steps. So it writes what is shared once per step at most, and otherwise
 //! looks at one cache line when it settles its account. `left` is negative only by what may exceed
@@ -14,9 +8,10 @@
 //! **Whoever holds more than its part makes room.** An endpoint's part of the budget is that of its
 //! connections among all, where each endpoint counts as a connection more, for its tables. All
 //! parts together are the budget. So if memory is short, and an endpoint holds less than its part,
-//! then another one holds more, and what is [wanted](HostMemory::wanted) is for that one to free.
+//! then another one holds more, and what is [wanted](MemoryPart::wanted) is for that one to free.
 
-use crate::sync::{Arc, AtomicBool, AtomicIsize, AtomicUsize, Ordering};
+use super::Reserve;
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
 
 /// Connections are counted exactly up to this number, and beyond it to one in so many.
 const EXACT: usize = 64;
@@ -25,18 +20,12 @@ const EXACT: usize = 64;
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct HostMemory {
-    /// Bytes that nobody has reserved.
-    left: AtomicIsize,
-    /// Bytes that an endpoint had no room for although it holds less than its part.
-    wanted: AtomicUsize,
+    /// Bytes.
+    bytes: Reserve,
     /// Connections of all endpoints.
     connections: AtomicUsize,
     /// Memory is under pressure.
     pressed: AtomicBool,
-    /// The budget.
-    whole: isize,
-    /// Bytes that are reserved in advance.
-    step: isize,
     endpoints: usize,
 }
 
@@ -46,18 +35,11 @@ impl HostMemory {
         let whole = isize::try_from(bytes).unwrap_or(isize::MAX);
         let steps = isize::try_from(endpoints.max(1)).unwrap_or(isize::MAX).saturating_mul(128);
         Self {
-            left: AtomicIsize::new(whole),
-            wanted: AtomicUsize::new(0),
+            bytes: Reserve::new(whole, whole / steps),
             connections: AtomicUsize::new(0),
             pressed: AtomicBool::new(false),
-            whole,
-            step: whole / steps,
             endpoints: endpoints.max(1),
         }
-    }
-
-    fn left(&self) -> isize {
-        self.left.load(Ordering::Relaxed)
     }
 }
 
@@ -83,32 +65,28 @@ impl MemoryPart {
 
     /// Bytes that the others have reserved.
     pub(crate) fn of_others(&self) -> u64 {
-        (self.host.whole - self.host.left() - self.reserved).max(0) as u64
+        (self.host.bytes.whole - self.host.bytes.left() - self.reserved).max(0) as u64
     }
 
     /// Bytes that somebody had no room for.
     #[inline]
     pub(crate) fn wanted(&self) -> u64 {
-        self.host.wanted.load(Ordering::Relaxed) as u64
+        self.host.bytes.wanted() as u64
     }
 
     /// Says that there was no room for so many bytes; false if that is known.
     pub(crate) fn want(&self, bytes: u64) -> bool {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.host.wanted.load(Ordering::Relaxed) < bytes
-            && self.host.wanted.fetch_max(bytes, Ordering::Relaxed) < bytes
+        self.host.bytes.want(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
     /// What was wanted has been found, or cannot be. Who still wants something says so again.
     pub(crate) fn end_want(&self) {
-        if self.wanted() > 0 {
-            self.host.wanted.store(0, Ordering::Relaxed);
-        }
+        self.host.bytes.end_want();
     }
 
     /// The same, if there is as much as is wanted.
     pub(crate) fn end_want_if_left(&self) {
-        if self.host.left() >= isize::try_from(self.wanted()).unwrap_or(isize::MAX) {
+        if self.host.bytes.left() >= isize::try_from(self.wanted()).unwrap_or(isize::MAX) {
             self.end_want();
         }
     }
@@ -116,22 +94,13 @@ impl MemoryPart {
     /// Reserves enough to hold `bytes`; false if that is not left.
     pub(crate) fn reserve(&mut self, bytes: u64) -> bool {
         let bytes = isize::try_from(bytes).unwrap_or(isize::MAX);
-        let host = &*self.host;
-        let mut left = host.left();
-        loop {
-            let needed = bytes.saturating_sub(self.reserved);
-            if needed <= 0 {
-                return true;
-            }
-            if needed > left {
-                return false;
-            }
-            let taken = needed.saturating_add(host.step).min(left);
-            match host.left.compare_exchange_weak(left, left - taken, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => self.reserved += taken,
-                Err(now) => left = now,
-            }
+        let needed = bytes.saturating_sub(self.reserved);
+        if needed <= 0 {
+            return true;
         }
+        let taken = self.host.bytes.take(needed);
+        self.reserved += taken.unwrap_or(0);
+        taken.is_some()
     }
 
     /// It holds so many bytes, whether that was left or not; what it does not need is the others'.
@@ -139,7 +108,7 @@ impl MemoryPart {
     pub(crate) fn settle(&mut self, bytes: u64) {
         let bytes = isize::try_from(bytes).unwrap_or(isize::MAX);
         let unused = self.reserved - bytes;
-        if unused < 0 || unused > 2 * self.host.step || (unused > 0 && self.wanted() > 0) {
+        if unused < 0 || unused > 2 * self.host.bytes.step || (unused > 0 && self.wanted() > 0) {
             self.adjust(bytes);
         }
     }
@@ -147,16 +116,16 @@ impl MemoryPart {
     #[cold]
     fn adjust(&mut self, bytes: isize) {
         if self.reserve(bytes as u64) {
-            let spare = if self.wanted() > 0 { 0 } else { self.host.step };
+            let spare = if self.wanted() > 0 { 0 } else { self.host.bytes.step };
             let given = self.reserved - bytes - spare;
             if given > 0 {
                 self.reserved -= given;
-                self.host.left.fetch_add(given, Ordering::Relaxed);
+                self.host.bytes.give(given);
             }
         } else {
             let missing = bytes - self.reserved;
             self.reserved = bytes;
-            self.host.left.fetch_sub(missing, Ordering::Relaxed);
+            self.host.bytes.overdraw(missing);
         }
     }
 
@@ -187,7 +156,7 @@ impl MemoryPart {
     /// This endpoint's part of the budget while there are so many `connections` of all.
     pub(crate) fn fair(&self, connections: usize) -> u64 {
         let all = (connections.max(self.connections) + self.host.endpoints) as u128;
-        (self.host.whole as u128 * (self.connections as u128 + 1) / all) as u64
+        (self.host.bytes.whole as u128 * (self.connections as u128 + 1) / all) as u64
     }
 
     /// True if memory is under pressure.
@@ -203,7 +172,7 @@ impl MemoryPart {
 
 impl Drop for MemoryPart {
     fn drop(&mut self) {
-        self.host.left.fetch_add(self.reserved, Ordering::Relaxed);
+        self.host.bytes.give(self.reserved);
         self.host.connections.fetch_sub(self.connections, Ordering::Relaxed);
     }
 }

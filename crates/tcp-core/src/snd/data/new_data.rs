@@ -17,40 +17,40 @@ use crate::seq::SeqNum;
 
 /// The inputs for the length of a packet of new data.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SizeQuestion {
+pub(in crate::snd) struct SizeQuestion {
     /// Unsent payload bytes.
-    pub(super) data: u32,
+    pub(in crate::snd) data: u32,
     /// A FIN follows them.
-    pub(super) fin: bool,
+    pub(in crate::snd) fin: bool,
     /// Bytes that the peer's window still takes.
-    pub(super) usable: u32,
+    pub(in crate::snd) usable: u32,
     /// The largest window that the peer ever offered.
-    pub(super) max_wnd: u32,
+    pub(in crate::snd) max_wnd: u32,
     /// Bytes that the congestion window (or the clock) still takes.
-    pub(super) room: u32,
+    pub(in crate::snd) room: u32,
     /// Maximum payload sent at once; at least `smss`.
-    pub(super) max_payload: u32,
-    pub(super) smss: u32,
+    pub(in crate::snd) max_payload: u32,
+    pub(in crate::snd) smss: u32,
     /// A small segment may follow outstanding data (Nagle's algorithm, cork).
-    pub(super) small: bool,
+    pub(in crate::snd) small: bool,
     /// But not full segments sent along with it, which it would have to wait for.
-    pub(super) alone: bool,
+    pub(in crate::snd) alone: bool,
     /// The SWS override timer has fired.
-    pub(super) override_sws: bool,
+    pub(in crate::snd) override_sws: bool,
     /// The rules of SunOS are in force.
-    pub(super) sunos: Option<SunOs>,
+    pub(in crate::snd) sunos: Option<SunOs>,
 }
 
 /// A packet of new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) len: u32,
-    pub(super) fin: bool,
+pub(in crate::snd) struct Piece {
+    pub(in crate::snd) len: u32,
+    pub(in crate::snd) fin: bool,
 }
 
 impl SizeQuestion {
     /// The length of the packet, or why none is sent.
-    pub(super) fn answer(&self) -> Result<Piece, Blocked> {
+    pub(in crate::snd) fn answer(&self) -> Result<Piece, Blocked> {
         let Self { data, usable, room, smss, .. } = *self;
         let most = data.min(self.max_payload).min(usable).min(room);
         let whole = most / smss * smss;
@@ -107,7 +107,7 @@ impl SizeQuestion {
 
 /// Nagle's algorithm permits a small segment although `una` to `nxt` is outstanding; `small_end` is
 /// the end of the last small segment sent.
-pub(super) fn nagle_permits(nagle: Nagle, una: SeqNum, nxt: SeqNum, small_end: SeqNum) -> bool {
+pub(in crate::snd) fn nagle_permits(nagle: Nagle, una: SeqNum, nxt: SeqNum, small_end: SeqNum) -> bool {
     match nagle {
         Nagle::Off => true,
         Nagle::Rfc896 | Nagle::SunOs(_) => una == nxt,

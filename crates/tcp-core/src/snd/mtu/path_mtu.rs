@@ -34,33 +34,33 @@ use crate::time::Instant;
 #[derive(Debug)]
 pub(crate) struct PathMtu {
     /// The segment size that the device and the peer permit.
-    pub(super) full: u32,
-    pub(super) claim: Option<Claim>,
+    pub(in crate::snd) full: u32,
+    pub(in crate::snd) claim: Option<Claim>,
     /// When the full size is tried again; [`Instant::FAR_FUTURE`] while it is in use.
-    pub(super) raise_at: Instant,
+    pub(in crate::snd) raise_at: Instant,
     /// The size that is known to arrive while a larger one is tried, until a larger packet has
     /// arrived.
-    pub(super) fallback: Option<u32>,
+    pub(in crate::snd) fallback: Option<u32>,
     /// The size to which repeated timeouts have cut the segment that they send, until something
     /// arrives.
-    pub(super) cut: Option<u32>,
+    pub(in crate::snd) cut: Option<u32>,
     /// Nobody has said that the path carries less: timeouts have shown it.
-    pub(super) silent: bool,
+    pub(in crate::snd) silent: bool,
     /// Larger sizes are tried by probes, instead of at `raise_at`.
-    pub(super) search: Option<MtuSearch>,
+    pub(in crate::snd) search: Option<MtuSearch>,
     /// Segments are larger than the path carries, and routers fragment them (IPv4).
-    pub(super) may_fragment: bool,
+    pub(in crate::snd) may_fragment: bool,
     /// Packets have shown that larger ones do not arrive, or that none has arrived yet: more than a
     /// message of anybody.
-    pub(super) proven: bool,
+    pub(in crate::snd) proven: bool,
     /// The segment size that was last shown to arrive, and not yet told.
-    pub(super) news: Option<u16>,
+    pub(in crate::snd) news: Option<u16>,
     /// The last one that was told.
-    pub(super) told: u32,
+    pub(in crate::snd) told: u32,
 }
 
 impl PathMtu {
-    pub(super) const fn new(full: u32) -> Self {
+    pub(in crate::snd) const fn new(full: u32) -> Self {
         Self {
             full,
             claim: None,
@@ -77,12 +77,12 @@ impl PathMtu {
     }
 
     /// The packet that began at `seq` is a probe whose fate is open.
-    pub(super) fn is_probed_by(&self, seq: SeqNum) -> bool {
+    pub(in crate::snd) fn is_probed_by(&self, seq: SeqNum) -> bool {
         self.search.as_ref().and_then(|search| search.probe).is_some_and(|probe| probe.start == seq)
     }
 
     /// Segments of `smss` bytes arrive, and it is known that those of `full` do, or do not.
-    pub(super) fn confirm(&mut self, smss: u32) {
+    pub(in crate::snd) fn confirm(&mut self, smss: u32) {
         let open = self.claim.is_some() || self.fallback.is_some() || self.cut.is_some();
         if !open && self.told != smss && (self.proven || smss == self.full) {
             self.told = smss;
@@ -91,7 +91,7 @@ impl PathMtu {
     }
 
     /// The full size falls to `full`: what concerns larger ones is over.
-    pub(super) fn limit(&mut self, full: u32) {
+    pub(in crate::snd) fn limit(&mut self, full: u32) {
         self.full = full;
         self.told = self.told.min(full);
         self.fallback.take_if(|size| *size >= full);
@@ -102,7 +102,7 @@ impl PathMtu {
     }
 
     /// The full size rises to `full`, of which nothing has been told.
-    pub(super) const fn extend(&mut self, full: u32) {
+    pub(in crate::snd) const fn extend(&mut self, full: u32) {
         if self.told == self.full {
             self.told = full;
         }
@@ -110,7 +110,7 @@ impl PathMtu {
     }
 
     /// The full size is in use, and nothing contradicts it.
-    pub(super) const fn is_settled(&self, smss: u32) -> bool {
+    pub(in crate::snd) const fn is_settled(&self, smss: u32) -> bool {
         self.full == smss
             && self.claim.is_none()
             && self.fallback.is_none()
@@ -122,7 +122,7 @@ impl PathMtu {
 
 /// Payload bytes of the first segment that is sent in place of larger ones, if every path carries
 /// `least`.
-pub(super) fn base_smss(least: u16, config: &ConnConfig) -> u32 {
+pub(in crate::snd) fn base_smss(least: u16, config: &ConnConfig) -> u32 {
     u32::from(config.base_mss.max(least))
 }
 
@@ -137,32 +137,32 @@ pub(crate) struct MtuSearch {
     /// One as large as `high` has not been tried since the search began.
     untried: bool,
     /// When the next probe may leave.
-    pub(super) next_at: Instant,
+    pub(in crate::snd) next_at: Instant,
     /// The probe that is outstanding.
-    pub(super) probe: Option<MtuProbe>,
+    pub(in crate::snd) probe: Option<MtuProbe>,
 }
 
 /// A segment that is larger than the others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MtuProbe {
-    pub(super) start: SeqNum,
+    pub(in crate::snd) start: SeqNum,
     /// Payload bytes.
-    pub(super) size: u32,
+    pub(in crate::snd) size: u32,
 }
 
 impl MtuSearch {
     /// Up to `high`, which is to be tried first.
-    pub(super) const fn up_to(high: u32, next_at: Instant) -> Self {
+    pub(in crate::snd) const fn up_to(high: u32, next_at: Instant) -> Self {
         Self { high, untried: true, next_at, probe: None }
     }
 
     /// Below `size`, which does not arrive.
-    pub(super) const fn below(size: u32, now: Instant) -> Self {
+    pub(in crate::snd) const fn below(size: u32, now: Instant) -> Self {
         Self { high: size - 1, untried: false, next_at: now, probe: None }
     }
 
     /// Payload bytes of the next probe, if segments of `smss` arrive.
-    pub(super) fn next_size(&self, smss: u32) -> Option<u32> {
+    pub(in crate::snd) fn next_size(&self, smss: u32) -> Option<u32> {
         let range = self.high.saturating_sub(smss);
         match range {
             0 => None,
@@ -179,14 +179,14 @@ impl MtuSearch {
     }
 
     /// What was tried up to `before` is tried up to `full`, unless it was found that less arrives.
-    pub(super) fn extend(&mut self, before: u32, full: u32) {
+    pub(in crate::snd) fn extend(&mut self, before: u32, full: u32) {
         if self.high == before {
             (self.high, self.untried) = (full, true);
         }
     }
 
     /// The probe does not arrive.
-    pub(super) fn refute(&mut self, size: u32) {
+    pub(in crate::snd) fn refute(&mut self, size: u32) {
         self.high = self.high.min(size - 1);
         self.untried = false;
     }

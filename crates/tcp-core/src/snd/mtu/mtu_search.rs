@@ -18,10 +18,6 @@
 //!
 //! A probe that is lost together with other data says nothing, and the loss counts as any other.
 
-use super::flight::Flight;
-use super::gate::Gate;
-use super::path_mtu::{MtuProbe, MtuSearch, PathMtu};
-use super::stream::Stream;
 use crate::config::{ConnConfig, PathMtuProbing};
 use crate::ctx::Ctx;
 use crate::info::Blocked;
@@ -32,13 +28,17 @@ use crate::recovery::DUP_THRESH;
 use crate::recovery::loss::Finding;
 use crate::scoreboard::AckCx;
 use crate::seq::SeqNum;
+use crate::snd::flight::Flight;
+use crate::snd::gate::Gate;
+use crate::snd::mtu::path_mtu::{MtuProbe, MtuSearch, PathMtu};
+use crate::snd::stream::Stream;
 use crate::time::Instant;
 use alloc::boxed::Box;
 
 impl Stream {
     /// Segments of `payload` bytes have arrived over the same path before, and larger ones have
     /// not: they are tried at `until`.
-    pub(super) fn begin_narrow(&mut self, config: &ConnConfig, payload: u32, until: Instant) {
+    pub(in crate::snd) fn begin_narrow(&mut self, config: &ConnConfig, payload: u32, until: Instant) {
         let full = self.smss();
         if payload >= full {
             return;
@@ -56,7 +56,7 @@ impl Stream {
 
     /// RFC 4821, section 7.2: with [`PathMtuProbing::Always`] segments begin at the base, and
     /// larger ones are searched for.
-    pub(super) fn begin_mtu_search(&mut self, now: Instant, config: &ConnConfig, base: u32) {
+    pub(in crate::snd) fn begin_mtu_search(&mut self, now: Instant, config: &ConnConfig, base: u32) {
         let full = self.smss();
         if config.path_mtu_probing != PathMtuProbing::Always || !self.sack || full <= base {
             return;
@@ -71,7 +71,7 @@ impl Stream {
 impl Flight {
     /// A probe from `nxt` on, if one is to leave in place of other new data, of which there are
     /// `data` bytes.
-    pub(super) fn next_mtu_probe(
+    pub(in crate::snd) fn next_mtu_probe(
         &self,
         snd: &Stream,
         now: Instant,
@@ -117,14 +117,14 @@ impl Flight {
     }
 
     /// The probe of `size` bytes from `start` on has left.
-    pub(super) fn on_mtu_probe_sent(&self, snd: &mut Stream, start: SeqNum, size: u32) {
+    pub(in crate::snd) fn on_mtu_probe_sent(&self, snd: &mut Stream, start: SeqNum, size: u32) {
         if let Some(search) = snd.path_mtu.as_deref_mut().and_then(|path| path.search.as_mut()) {
             search.probe = Some(MtuProbe { start, size });
         }
     }
 
     /// What the records that an ACK covers tell of the probe.
-    pub(super) fn judge_mtu_probe(
+    pub(in crate::snd) fn judge_mtu_probe(
         &mut self,
         snd: &mut Stream,
         ctx: &mut Ctx<'_>,
@@ -148,7 +148,7 @@ impl Flight {
 
     /// RFC 4821, section 7.6.2: if nothing is lost but the probe, the path does not carry it, and
     /// there is no congestion. Returns what is left of `finding`.
-    pub(super) fn excuse_mtu_probe(
+    pub(in crate::snd) fn excuse_mtu_probe(
         &mut self,
         snd: &mut Stream,
         ctx: &mut Ctx<'_>,
@@ -176,7 +176,7 @@ impl Flight {
     }
 
     /// The retransmission timer has fired: whatever became of a probe, it is over.
-    pub(super) fn abandon_mtu_probe(&self, path: &mut PathMtu, now: Instant, config: &ConnConfig) {
+    pub(in crate::snd) fn abandon_mtu_probe(&self, path: &mut PathMtu, now: Instant, config: &ConnConfig) {
         if let Some(search) = &mut path.search
             && let Some(probe) = search.probe.take()
         {

@@ -18,7 +18,7 @@ const WINDOW: Duration = Duration::from_secs(300);
 /// 2^30 ns, about a second; they wrap after 104 days.
 const RTT_BITS: u32 = 41;
 /// The longest round-trip time that is kept: 18 minutes.
-pub(super) const LONGEST: u64 = 1 << (RTT_BITS - 1);
+pub(in crate::snd) const LONGEST: u64 = 1 << (RTT_BITS - 1);
 
 /// A sample and its time; 0: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Sample {
 
 /// The smallest sample within the window.
 #[derive(Debug, Default)]
-pub(super) struct MinRtt(Sample);
+pub(in crate::snd) struct MinRtt(Sample);
 
 /// The next smallest samples; each is at least as new as the one before it. `None` at the start.
 #[derive(Debug, Default)]
@@ -51,12 +51,12 @@ pub(crate) struct Successors([Sample; 2]);
 
 impl MinRtt {
     /// `None` before a sample.
-    pub(super) fn get(&self) -> Option<Duration> {
+    pub(in crate::snd) fn get(&self) -> Option<Duration> {
         (self.0 != Sample::default()).then(|| Duration::from_nanos(self.0.rtt()))
     }
 
     /// Adds a sample.
-    pub(super) fn on_sample(&mut self, successors: &mut Successors, now: Instant, rtt: Duration) {
+    pub(in crate::snd) fn on_sample(&mut self, successors: &mut Successors, now: Instant, rtt: Duration) {
         const WINDOW_UNITS: u64 = WINDOW.as_nanos() >> 30;
         let sample = Sample::new(now, rtt);
         let (first, [second, third]) = (&mut self.0, &mut successors.0);

@@ -24,7 +24,7 @@ use bytes::{Buf, Bytes};
 
 /// The smallest chunk that is shared, in bytes: no packet holds more. Smaller ones are copied,
 /// which costs less than packets of many slices.
-pub(super) const MIN_CHUNK: usize = 1 << 16;
+pub(in crate::snd) const MIN_CHUNK: usize = 1 << 16;
 
 /// What a block of the buffer's own holds at least and, if less than that is written at a time, at
 /// most, in bytes.
@@ -36,7 +36,7 @@ const MAX_PART: u32 = 256 << 20;
 
 /// The stream's bytes in parts. See the [module documentation](self).
 #[derive(Debug)]
-pub(super) struct Chunks {
+pub(in crate::snd) struct Chunks {
     parts: VecDeque<Part>,
     /// One past the last byte.
     end: SeqNum,
@@ -102,41 +102,41 @@ impl Part {
 
 impl Chunks {
     /// Without any bytes; the first one will be `start`.
-    pub(super) const fn new(start: SeqNum) -> Self {
+    pub(in crate::snd) const fn new(start: SeqNum) -> Self {
         Self { parts: VecDeque::new(), end: start, held: 0, records: VecDeque::new() }
     }
 
     /// One past the last byte.
-    pub(super) const fn end(&self) -> SeqNum {
+    pub(in crate::snd) const fn end(&self) -> SeqNum {
         self.end
     }
 
     /// True if no part is left.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::snd) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
     /// Bytes that the parts hold: what the application shared counts as well.
-    pub(super) const fn held(&self) -> usize {
+    pub(in crate::snd) const fn held(&self) -> usize {
         self.held
     }
 
     /// Bytes of memory beside those.
-    pub(super) fn overhead(&self) -> usize {
+    pub(in crate::snd) fn overhead(&self) -> usize {
         size_of::<Self>()
             + self.parts.capacity() * size_of::<Part>()
             + self.records.capacity() * size_of::<SeqNum>()
     }
 
     /// A record ends with the last byte.
-    pub(super) fn end_record(&mut self) {
+    pub(in crate::snd) fn end_record(&mut self) {
         if self.records.back() != Some(&self.end) {
             self.records.push_back(self.end);
         }
     }
 
     /// The end of the record that `from` is in, if more bytes follow it.
-    pub(super) fn record_end(&self, from: SeqNum) -> Option<SeqNum> {
+    pub(in crate::snd) fn record_end(&self, from: SeqNum) -> Option<SeqNum> {
         self.records.iter().copied().find(|end| end.gt(from)).filter(|end| end.lt(self.end))
     }
 
@@ -147,14 +147,14 @@ impl Chunks {
     }
 
     /// Appends memory of the buffer's own that has become a chunk.
-    pub(super) fn push_own(&mut self, bytes: Bytes, held: usize) {
+    pub(in crate::snd) fn push_own(&mut self, bytes: Bytes, held: usize) {
         let len = bytes.len() as u32;
         self.push(Data::Shared(bytes), len, held as u32);
     }
 
     /// Appends the first `n` bytes of `chunk` and drops them there; shares them if it is large
     /// enough.
-    pub(super) fn push_chunk(&mut self, chunk: &mut Bytes, n: usize) {
+    pub(in crate::snd) fn push_chunk(&mut self, chunk: &mut Bytes, n: usize) {
         let n = n.min(chunk.len());
         if n == 0 {
             return;
@@ -183,7 +183,7 @@ impl Chunks {
     }
 
     /// Appends a copy of `data`.
-    pub(super) fn write(&mut self, mut data: &[u8]) {
+    pub(in crate::snd) fn write(&mut self, mut data: &[u8]) {
         while !data.is_empty() {
             let wanted = data.len();
             let Some((len, own)) = self.tail(wanted) else { return };
@@ -197,7 +197,7 @@ impl Chunks {
     }
 
     /// Up to `max` bytes of spare memory of the last block, for a writer that fills it in place.
-    pub(super) fn writable(&mut self, max: usize) -> &mut [u8] {
+    pub(in crate::snd) fn writable(&mut self, max: usize) -> &mut [u8] {
         if max == 0 {
             return &mut [];
         }
@@ -209,7 +209,7 @@ impl Chunks {
     }
 
     /// The first `n` bytes of what was [writable](Self::writable) are filled.
-    pub(super) fn commit(&mut self, n: usize) {
+    pub(in crate::snd) fn commit(&mut self, n: usize) {
         if let Some(Part { len, data: Data::Own(own), .. }) = self.parts.back_mut() {
             let n = n.min(own.len() - *len as usize) as u32;
             *len += n;
@@ -239,14 +239,14 @@ impl Chunks {
     }
 
     /// Stream bytes `seq .. seq + len`, as far as two slices contain them.
-    pub(super) fn slices(&self, seq: SeqNum, len: u32) -> [&[u8]; 2] {
+    pub(in crate::snd) fn slices(&self, seq: SeqNum, len: u32) -> [&[u8]; 2] {
         let at = self.find(seq);
         let slice = |at| self.parts.get(at).map_or(&[][..], |part: &Part| part.slice(seq, seq + len));
         [slice(at), slice(at + 1)]
     }
 
     /// Copies as little as makes `seq .. seq + len` two [slices](Self::slices).
-    pub(super) fn gather(&mut self, seq: SeqNum, len: u32) {
+    pub(in crate::snd) fn gather(&mut self, seq: SeqNum, len: u32) {
         let end = self.end.min(seq + len);
         if !seq.lt(end) {
             return;
@@ -292,7 +292,7 @@ impl Chunks {
     }
 
     /// Everything before `una` is acknowledged.
-    pub(super) fn release(&mut self, una: SeqNum) {
+    pub(in crate::snd) fn release(&mut self, una: SeqNum) {
         while let Some(part) = self.parts.front()
             && part.end().le(una)
         {
@@ -306,7 +306,7 @@ impl Chunks {
 
     /// True if the first part holds more than four times of what is not acknowledged of it; then
     /// [`shrink`](Self::shrink) frees memory.
-    pub(super) fn has_spare(&self, una: SeqNum) -> bool {
+    pub(in crate::snd) fn has_spare(&self, una: SeqNum) -> bool {
         self.parts.front().is_some_and(|part| {
             let left = part.end().saturating_distance_from(una);
             part.held as usize > MIN_BLOCK && left <= part.held / 4
@@ -314,7 +314,7 @@ impl Chunks {
     }
 
     /// Copies what is left of a part that [holds much more](Self::has_spare).
-    pub(super) fn shrink(&mut self, una: SeqNum) {
+    pub(in crate::snd) fn shrink(&mut self, una: SeqNum) {
         if !self.has_spare(una) {
             return;
         }
@@ -332,7 +332,7 @@ impl Chunks {
 #[cfg(test)]
 impl Chunks {
     /// Fails if parts do not follow one another, or the account is wrong.
-    pub(super) fn check(&self, una: SeqNum) {
+    pub(in crate::snd) fn check(&self, una: SeqNum) {
         assert_eq!(self.held, self.parts.iter().map(|part| part.held as usize).sum::<usize>());
         let mut at = None;
         for part in &self.parts {
