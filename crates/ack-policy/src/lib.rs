@@ -89,7 +89,7 @@ mod tests {
     fn the_defaults_in_the_table_are_the_defaults() {
         for entry in ACK {
             let given: std::vec::Vec<_> =
-                entry.params.iter().map(|info| std::format!("{}={}", info.name, info.default)).collect();
+                entry.rows().iter().map(|info| std::format!("{}={}", info.name, info.default)).collect();
             let init = AckInit::new(Instant::ZERO, 1448, None);
             let default = (entry.make)(&"".parse().unwrap()).unwrap()(&init);
             let spelled = (entry.make)(&given.join(",").parse().unwrap()).unwrap()(&init);

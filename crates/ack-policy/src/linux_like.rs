@@ -25,18 +25,21 @@ use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::ack::{
     AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView,
 };
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::spec::{Entry, Key, Keyed, ParamRow};
 use ackline_tcp_core::policy::{Metrics, NewAckPolicy, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::ops::RangeInclusive;
+
+const NAME: &str = "linux-like";
 
 pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
     aliases: &["linux"],
     summary: "quick ACKs at the start, then delayed ones whose delay adapts",
     source: "Linux 6.x",
-    params: Settings::TABLE,
-    ..Entry::new("linux-like", |params| {
+    keys: ParamRow::of::<Settings>,
+    ..Entry::new(NAME, |params| {
         let settings = Arc::new(Settings::default().with(params)?);
         Ok(Arc::new(move |_: &AckInit| Box::new(LinuxLike::new(settings.clone()))))
     })
@@ -63,28 +66,22 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    const TABLE: &[ParamInfo] = &[
-        ParamInfo {
-            name: "quick",
-            default: "16",
-            range: "0..1000",
-            summary: "ACKs sent at once at the start and after a pause",
-        },
-        ParamInfo { name: "min", default: "40ms", range: "1ms..499ms", summary: "shortest delay" },
-        ParamInfo { name: "max", default: "200ms", range: "1ms..499ms", summary: "longest delay" },
+impl Keyed for Settings {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::integer("quick", 0..=1_000, "ACKs sent at once at the start and after a pause", |it| {
+            &mut it.quick
+        }),
+        Key::time("min", DELAYS, "shortest delay", |it| &mut it.min),
+        Key::time("max", DELAYS, "longest delay", |it| &mut it.max),
     ];
+}
 
+/// What the delay may be.
+const DELAYS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(499);
+
+impl Settings {
     fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        let delays = Duration::from_millis(1)..=Duration::from_millis(499);
-        for param in params.iter() {
-            match param.key() {
-                "quick" => self.quick = u32::try_from(param.integer(0..=1000)?).unwrap_or(u32::MAX),
-                "min" => self.min = param.duration(delays.clone())?,
-                "max" => self.max = param.duration(delays.clone())?,
-                _ => return Err(param.unknown("linux-like", Self::TABLE)),
-            }
-        }
+        self.set(NAME, params)?;
         if self.min > self.max {
             let text = alloc::format!("min={:?} is longer than max={:?}", self.min, self.max);
             return Err(SpecError::new(text));

@@ -2,28 +2,15 @@
 
 use ackline::core::Duration;
 use ackline::core::policy::ack::{AckPlan, AckPolicy, DataArrival, DataClass, RecvView, SoftObligations};
-use ackline::core::policy::spec::{Entry, ParamInfo};
+use ackline::core::policy::spec::{Entry, Key, Keyed};
 use ackline::core::policy::{NewAckPolicy, Params, SpecError};
-use std::sync::Arc;
 
-pub const ENTRY: Entry<NewAckPolicy> = Entry {
-    summary: "an ACK for every few segments, and none later than a delay",
-    source: "this crate",
-    params: PARAMS,
-    ..Entry::new("{{name}}", |params| {
-        let policy = EveryFew::default().with(params)?;
-        Ok(Arc::new(move |_| Box::new(policy.clone())))
-    })
-};
-
-const PARAMS: &[ParamInfo] = &[
-    ParamInfo { name: "segments", default: "4", range: "1..64", summary: "full-sized segments per ACK" },
-    ParamInfo { name: "delay", default: "40ms", range: "1ms..400ms", summary: "longest time that data waits for its ACK" },
-];
+pub const ENTRY: Entry<NewAckPolicy> =
+    Entry::<NewAckPolicy>::of::<EveryFew>("{{name}}", "an ACK for every few segments, and none later than a delay");
 
 /// The state of one connection.
 #[derive(Clone, Debug)]
-struct EveryFew {
+pub struct EveryFew {
     segments: u32,
     delay: Duration,
 }
@@ -34,18 +21,16 @@ impl Default for EveryFew {
     }
 }
 
-impl EveryFew {
-    fn with(&self, params: &Params) -> Result<Self, SpecError> {
-        let mut new = self.clone();
-        for param in params.iter() {
-            match param.key() {
-                "segments" => new.segments = param.integer(1..=64)? as u32,
-                "delay" => new.delay = param.duration(Duration::from_millis(1)..=Duration::from_millis(400))?,
-                _ => return Err(param.unknown("{{name}}", PARAMS)),
-            }
-        }
-        Ok(new)
-    }
+impl Keyed for EveryFew {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::integer("segments", 1..=64, "full-sized segments per ACK", |it| &mut it.segments),
+        Key::time(
+            "delay",
+            Duration::from_millis(1)..=Duration::from_millis(400),
+            "longest time that data waits for its ACK",
+            |it| &mut it.delay,
+        ),
+    ];
 }
 
 impl AckPolicy for EveryFew {
@@ -72,8 +57,7 @@ impl AckPolicy for EveryFew {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        *self = self.with(params)?;
-        Ok(())
+        self.set(self.name(), params)
     }
 }
 

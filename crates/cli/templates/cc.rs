@@ -1,20 +1,18 @@
 //! `{{name}}`: adds one segment per round trip, and gives up a share of the window when data is
 //! lost.
 
-use ackline::core::policy::spec::{Entry, ParamInfo};
-use ackline::core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};
+use ackline::core::policy::spec::{Entry, Key, Keyed};
+use ackline::core::policy::window::{DecreaseCx, GrowthCx, WindowGrowth, Windows};
 use ackline::core::policy::{NewCongestionControl, Params, SpecError};
 
-pub const ENTRY: Entry<NewCongestionControl> = Entry {
-    summary: "adds one segment per round trip, gives up a share of the window on loss",
-    source: "this crate",
-    params: &[ParamInfo { name: "beta", default: "0.5", range: "0.1..0.9", summary: "share of the window that is kept" }],
-    ..Entry::new("{{name}}", |params| window::make(Growth::default(), params))
-};
+pub const ENTRY: Entry<NewCongestionControl> = Entry::<NewCongestionControl>::growth::<Growth>(
+    "{{name}}",
+    "adds one segment per round trip, gives up a share of the window on loss",
+);
 
 /// The state of one connection. A clone of it is what the undo of a needless reduction restores.
 #[derive(Clone, Debug)]
-struct Growth {
+pub struct Growth {
     beta: f64,
 }
 
@@ -22,6 +20,11 @@ impl Default for Growth {
     fn default() -> Self {
         Self { beta: 0.5 }
     }
+}
+
+impl Keyed for Growth {
+    const KEYS: &'static [Key<Self>] =
+        &[Key::number("beta", 0.1..=0.9, "share of the window that is kept", |growth| &mut growth.beta)];
 }
 
 impl WindowGrowth for Growth {
@@ -40,13 +43,7 @@ impl WindowGrowth for Growth {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "beta" => self.beta = param.number(0.1..=0.9)?,
-                _ => return Err(param.unknown(self.name(), ENTRY.params)),
-            }
-        }
-        Ok(())
+        self.set(self.name(), params)
     }
 }
 

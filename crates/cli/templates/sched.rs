@@ -58,8 +58,7 @@ impl EgressScheduler for ControlFirst {
     }
 
     fn backlog(&self, scope: Scope) -> Backlog {
-        let (control, data) = (self.control.backlog(scope), self.data.backlog(scope));
-        Backlog { packets: control.packets + data.packets, bytes: control.bytes + data.bytes }
+        self.control.backlog(scope) + self.data.backlog(scope)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::Registry;
 use ackline_tcp_core::config::options::{self, CONN, ConfigKey, HOST};
 use ackline_tcp_core::config::{ConnConfig, Ecn, EndpointConfig};
-use ackline_tcp_core::policy::spec::{ParamInfo, PolicyKind, SpecError};
+use ackline_tcp_core::policy::spec::{ParamRow, PolicyKind, SpecError};
 use ackline_tcp_core::policy::{NewAckPolicy, NewCongestionControl, NewEgressScheduler, NewRtoResponse};
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -285,8 +285,8 @@ impl Registry {
         let Some((kind, ..)) = POLICIES.iter().find(|(known, ..)| known.keyword() == kind) else {
             return false;
         };
-        let has = |params: &[ParamInfo]| params.iter().any(|param| param.name == key);
-        self.list(*kind).iter().any(|policy| policy.is_called(name) && has(policy.params))
+        let has = |params: &[ParamRow]| params.iter().any(|param| param.name == key);
+        self.list(*kind).iter().any(|policy| policy.is_called(name) && has(&policy.params))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The policies of one kind.
 
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo, PolicyKind, PolicySpec, SpecError, find, resolve};
+use ackline_tcp_core::policy::spec::{Entry, ParamRow, PolicyKind, PolicySpec, SpecError, find, resolve};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -37,7 +37,7 @@ impl<T: ?Sized> fmt::Debug for Table<T> {
 }
 
 /// A policy, for listings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PolicyInfo {
     /// Its kind.
@@ -53,7 +53,7 @@ pub struct PolicyInfo {
     /// Its source: RFC or paper.
     pub source: &'static str,
     /// Its parameters.
-    pub params: &'static [ParamInfo],
+    pub params: Vec<ParamRow>,
 }
 
 impl PolicyInfo {
@@ -122,11 +122,12 @@ impl<T: ?Sized> Table<T> {
                 return Err(refuse(format!("it has the name {name:?} twice")));
             }
         }
-        for (at, param) in entry.params.iter().enumerate() {
+        let params = entry.rows();
+        for (at, param) in params.iter().enumerate() {
             if !is_name(param.name) {
                 return Err(refuse(format!("the parameter {:?} has no proper name", param.name)));
             }
-            if entry.params[..at].iter().any(|other| other.name == param.name) {
+            if params[..at].iter().any(|other| other.name == param.name) {
                 return Err(refuse(format!("it has the parameter {:?} twice", param.name)));
             }
             let spec: PolicySpec = format!("{}:{}={}", entry.name, param.name, param.default)
@@ -157,7 +158,7 @@ impl<T: ?Sized> Table<T> {
                 is_default: is_default(entry),
                 summary: entry.summary,
                 source: entry.source,
-                params: entry.params,
+                params: entry.rows(),
             })
             .collect()
     }

@@ -65,7 +65,7 @@ fn the_tables_are_sound() {
             anew.add(*entry).unwrap_or_else(|error| panic!("{error}"));
             assert!(!entry.summary.is_empty(), "{} has no summary", entry.name);
             let defaults: Vec<String> =
-                entry.params.iter().map(|info| format!("{}={}", info.name, info.default)).collect();
+                entry.rows().iter().map(|info| format!("{}={}", info.name, info.default)).collect();
             let spec = format!("{}:{}", entry.name, defaults.join(","));
             assert!(anew.resolve(&spec).is_ok(), "{spec}");
         }

@@ -61,8 +61,7 @@ impl EgressScheduler for AckPriority {
     }
 
     fn backlog(&self, scope: Scope) -> Backlog {
-        let (acks, data) = (self.acks.backlog(scope), self.data.backlog(scope));
-        Backlog { packets: acks.packets + data.packets, bytes: acks.bytes.saturating_add(data.bytes) }
+        self.acks.backlog(scope) + self.data.backlog(scope)
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {

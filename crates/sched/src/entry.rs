@@ -45,8 +45,7 @@
 //!         self.others.forget(now, which);
 //!     }
 //!     fn backlog(&self, scope: Scope) -> Backlog {
-//!         let (repairs, others) = (self.repairs.backlog(scope), self.others.backlog(scope));
-//!         Backlog { packets: repairs.packets + others.packets, bytes: repairs.bytes + others.bytes }
+//!         self.repairs.backlog(scope) + self.others.backlog(scope)
 //!     }
 //! }
 //!

@@ -395,8 +395,7 @@ impl EgressScheduler for Kalampoukas {
     }
 
     fn backlog(&self, scope: Scope) -> Backlog {
-        let (acks, data) = (self.acks.get().backlog(scope), self.data.get().backlog(scope));
-        Backlog { packets: acks.packets + data.packets, bytes: acks.bytes.saturating_add(data.bytes) }
+        self.acks.get().backlog(scope) + self.data.get().backlog(scope)
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {

@@ -19,38 +19,19 @@ use ackline_tcp_core::policy::cc::{Phase, SsthreshRule, Undo};
 use ackline_tcp_core::policy::rto::{
     AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoStep, RtoTags, RtoVerdict, RtoView,
 };
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::spec::{Entry, Key, Keyed};
 use ackline_tcp_core::policy::{Metrics, NewRtoResponse, Params, SpecError};
 use ackline_tcp_core::{Instant, SeqNum, Window};
-use alloc::boxed::Box;
-use alloc::sync::Arc;
 
 const NAME: &str = "linux";
 
-const TABLE: &[ParamInfo] = &[
-    ParamInfo {
-        name: "frto",
-        default: "on",
-        range: "on|off",
-        summary: "test with new data whether the timeout was spurious (F-RTO)",
-    },
-    ParamInfo {
-        name: "undo",
-        default: "on",
-        range: "on|off",
-        summary: "take a timeout back when timestamps or DSACKs show that it was spurious",
-    },
-];
-
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
     aliases: &["modern"],
-    summary: "go-back-N that timestamps, DSACK or F-RTO take back where it was wrong",
     source: "RFC 6298, RFC 6675, RFC 5682, RFC 3522, RFC 3708",
-    params: TABLE,
-    ..Entry::new(NAME, |params| {
-        let response = Linux::default().with(params)?;
-        Ok(Arc::new(move || Box::new(response.clone())))
-    })
+    ..Entry::<NewRtoResponse>::of::<Linux>(
+        NAME,
+        "go-back-N that timestamps, DSACK or F-RTO take back where it was wrong",
+    )
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,18 +93,18 @@ impl Default for Linux {
     }
 }
 
-impl Linux {
-    fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "frto" => self.frto = param.switch()?,
-                "undo" => self.undo = param.switch()?,
-                _ => return Err(param.unknown(NAME, TABLE)),
-            }
-        }
-        Ok(self)
-    }
+impl Keyed for Linux {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::switch("frto", "test with new data whether the timeout was spurious (F-RTO)", |it| &mut it.frto),
+        Key::switch(
+            "undo",
+            "take a timeout back when timestamps or DSACKs show that it was spurious",
+            |it| &mut it.undo,
+        ),
+    ];
+}
 
+impl Linux {
     /// True if every retransmission of the episode was unnecessary (RFC 3708, section 2).
     fn all_came_twice(&mut self, view: &RtoView, ack: &AckFacts) -> bool {
         let (Some(marker), Some((start, end))) = (self.marker.as_mut(), ack.dsack) else { return false };
@@ -263,7 +244,6 @@ impl RtoResponse for Linux {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        *self = self.clone().with(params)?;
-        Ok(())
+        self.set(NAME, params)
     }
 }

@@ -32,11 +32,9 @@ pub use linux::Linux;
 
 use ackline_tcp_core::policy::NewRtoResponse;
 use ackline_tcp_core::policy::builtin::Conventional;
-use ackline_tcp_core::policy::rto::{AckFacts, RtoView};
+use ackline_tcp_core::policy::rto::{AckFacts, RtoView, make};
 use ackline_tcp_core::policy::spec::Entry;
 use ackline_tcp_core::{SeqNum, Window};
-use alloc::boxed::Box;
-use alloc::sync::Arc;
 
 /// The RTO responses of this crate.
 pub const RTO: &[Entry<NewRtoResponse>] = &[
@@ -48,10 +46,7 @@ pub const RTO: &[Entry<NewRtoResponse>] = &[
     Entry {
         summary: "what is not SACKed is lost; one segment, then slow start",
         source: "RFC 6298 section 5, RFC 5681 section 3.1",
-        ..Entry::new("conventional", |params| {
-            params.reject_all("conventional")?;
-            Ok(Arc::new(|| Box::new(Conventional::default())))
-        })
+        ..Entry::new("conventional", |params| make(Conventional, params))
     },
 ];
 

@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The parameters of an entry, each alone with each of its choices.
-fn settings(params: &[ackline_tcp_core::policy::spec::ParamInfo]) -> Vec<String> {
+fn settings(params: &[ackline_tcp_core::policy::spec::ParamRow]) -> Vec<String> {
     let mut settings = Vec::from([String::new()]);
     for info in params {
         let choices = info.range.split('|').filter(|_| info.range.contains('|'));
@@ -21,7 +21,7 @@ fn settings(params: &[ackline_tcp_core::policy::spec::ParamInfo]) -> Vec<String>
 #[test]
 fn every_entry_keeps_the_rules() {
     for entry in RTO {
-        for text in settings(entry.params) {
+        for text in settings(&entry.rows()) {
             let make = (entry.make)(&text.parse().unwrap()).unwrap();
             assert_eq!(make().name(), entry.name);
             for seed in 0..20 {

@@ -2,7 +2,7 @@
 
 use crate::output;
 use ackline::Registry;
-use ackline::core::policy::spec::{ParamInfo, PolicyKind};
+use ackline::core::policy::spec::{self, PolicyKind};
 use ackline_lab::wrap;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -22,14 +22,14 @@ struct Row {
 #[derive(Serialize, PartialEq, Eq)]
 struct ParamRow {
     name: &'static str,
-    default: &'static str,
-    range: &'static str,
+    default: String,
+    range: String,
     summary: &'static str,
 }
 
-impl From<&ParamInfo> for ParamRow {
-    fn from(info: &ParamInfo) -> Self {
-        let ParamInfo { name, default, range, summary } = *info;
+impl From<spec::ParamRow> for ParamRow {
+    fn from(row: spec::ParamRow) -> Self {
+        let spec::ParamRow { name, default, range, summary, .. } = row;
         Self { name, default, range, summary }
     }
 }
@@ -52,7 +52,7 @@ fn rows(registry: &Registry, kind: PolicyKind) -> Vec<Row> {
             default: policy.is_default,
             summary: policy.summary,
             source: policy.source,
-            params: policy.params.iter().map(ParamRow::from).collect(),
+            params: policy.params.into_iter().map(ParamRow::from).collect(),
         })
         .collect()
 }

@@ -284,9 +284,9 @@ impl Opens {
         })
     }
 
-    /// The peer has acknowledged the SYN-ACK: the handshake becomes a connection, which is to
-    /// take the segment. Without room for it the ACK is dropped. An entry in the SYN cache stays, and the
-    /// peer answers the next SYN-ACK (as in Linux).
+    /// The peer has acknowledged the SYN-ACK: the handshake becomes a connection, which is to take
+    /// the segment. Without room for it the ACK is dropped. An entry in the SYN cache stays, and
+    /// the peer answers the next SYN-ACK (as in Linux).
     pub(crate) fn complete(
         &mut self,
         below: &mut Below<'_>,
@@ -444,8 +444,8 @@ impl Opens {
         }
     }
 
-    /// An ICMP error about a half-open connection changes nothing: the peer may answer all the same,
-    /// and if it does not, the entry ends by itself.
+    /// An ICMP error about a half-open connection changes nothing: the peer may answer all the
+    /// same, and if it does not, the entry ends by itself.
     pub(crate) fn on_icmp(&self, cx: &mut Cx<'_>, place: u32, error: IcmpError, quoted: SeqNum) {
         let outstanding = self.syn_cache.get(place).is_some_and(|entry| entry.syns.is_outstanding(quoted));
         let counters = &mut cx.observe.counters;

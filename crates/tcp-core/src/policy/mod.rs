@@ -54,7 +54,7 @@ impl Default for Policies {
         Self {
             cc: Arc::new(|init: &cc::CcInit| Box::new(builtin::NewReno::new(init))),
             ack: Arc::new(|_: &ack::AckInit| Box::new(builtin::DelayedAck::default())),
-            rto: Arc::new(|| Box::new(builtin::Conventional::default())),
+            rto: Arc::new(|| Box::new(rto::Episode::new(builtin::Conventional))),
         }
     }
 }

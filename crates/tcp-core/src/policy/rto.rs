@@ -6,6 +6,10 @@
 //! takes over, starting with the head; new data stays inside the peer's window. Records of sent
 //! data are never dropped and SND.NXT is never rewound; only tags change.
 
+mod episode;
+
+pub use episode::{Episode, FirstStep, make};
+
 use crate::policy::cc::{FlowView, SsthreshRule, Undo};
 use crate::policy::{Metrics, Params, SpecError};
 use crate::seq::SeqNum;
@@ -14,7 +18,8 @@ use crate::units::Window;
 use alloc::boxed::Box;
 use core::fmt::Debug;
 
-/// The response of one connection to retransmission timeouts.
+/// The response of one connection to retransmission timeouts. One that decides at the timeout alone
+/// is a [`FirstStep`].
 pub trait RtoResponse: Debug + Send {
     /// The name under which the response is chosen (`conventional`).
     fn name(&self) -> &'static str;
@@ -31,7 +36,7 @@ pub trait RtoResponse: Debug + Send {
         None
     }
 
-    /// The phase of the episode.
+    /// The phase of the episode: after [`on_rto`](Self::on_rto) it is not [`RtoPhase::Open`].
     fn phase(&self) -> RtoPhase;
 
     /// The core took over the last timeout: the conventional response repairs what is outstanding,

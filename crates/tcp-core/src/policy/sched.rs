@@ -433,5 +433,14 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
+impl core::ops::Add for Backlog {
+    type Output = Self;
+
+    /// What two queues have together.
+    fn add(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, bytes: self.bytes.saturating_add(other.bytes) }
+    }
+}
+
 /// Makes an egress scheduler for an endpoint.
 pub type NewEgressScheduler = dyn Fn() -> Box<dyn EgressScheduler> + Send + Sync;

@@ -1,11 +1,11 @@
 //! The settings of a connection.
 
 use super::ConfigKey;
-use super::value::{LONGEST, Number, SHORTEST, Slot, Span, Value, written};
 use crate::config::{
     ConnConfig, DecreaseFrom, Ecn, FastOpen, KeepAlive, LossDetection, PathMtuProbing, RtoFloor,
 };
 use crate::policy::SpecError;
+use crate::policy::spec::key::{LONGEST, Number, Place, SHORTEST, Slot, Span, Value, written};
 use crate::policy::spec::{Param, ParamInfo, PolicySpec};
 use crate::time::Duration;
 use alloc::format;
@@ -24,7 +24,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "mss",
             Value::Integer(Number {
-                slot: |c| Slot::MaybeU16(&mut c.mss),
+                slot: Place::Any(|c| Slot::MaybeU16(&mut c.mss)),
                 range: 1..=65_495,
                 none: Some("auto"),
             }),
@@ -41,7 +41,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "min_send_buffer",
             Value::Bytes(Number {
-                slot: |c| Slot::MaybeU32(&mut c.min_send_buffer),
+                slot: Place::Any(|c| Slot::MaybeU32(&mut c.min_send_buffer)),
                 range: 1..=MAX_BUFFER,
                 none: Some("full"),
             }),
@@ -53,7 +53,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "notsent_lowat",
             Value::Bytes(Number {
-                slot: |c| Slot::MaybeU32(&mut c.notsent_lowat),
+                slot: Place::Any(|c| Slot::MaybeU32(&mut c.notsent_lowat)),
                 range: 1..=MAX_BUFFER,
                 none: Some("unlimited"),
             }),
@@ -70,7 +70,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "initial_recv_window",
             Value::Bytes(Number {
-                slot: |c| Slot::MaybeU32(&mut c.initial_recv_window),
+                slot: Place::Any(|c| Slot::MaybeU32(&mut c.initial_recv_window)),
                 range: 1..=MAX_BUFFER,
                 none: Some("full"),
             }),
@@ -78,7 +78,7 @@ pub static CONN: &[Key] = &[
     },
     Key {
         summary: "how many ranges of out-of-order data the receiver keeps",
-        ..Key::integer("max_out_of_order_ranges", 0..=65_535, |c| Slot::U16(&mut c.max_out_of_order_ranges))
+        ..Key::whole("max_out_of_order_ranges", 0..=65_535, |c| Slot::U16(&mut c.max_out_of_order_ranges))
     },
     Key {
         summary: "Nagle's algorithm: when a small segment waits for an ACK",
@@ -98,32 +98,32 @@ pub static CONN: &[Key] = &[
     Key {
         summary: "selective acknowledgments",
         source: "RFC 2018; tcp_sack",
-        ..Key::switch("sack", |c| &mut c.sack)
+        ..Key::flag("sack", |c| &mut c.sack)
     },
     Key {
         summary: "report duplicate data by SACK",
         source: "RFC 2883; tcp_dsack",
-        ..Key::switch("dsack", |c| &mut c.dsack)
+        ..Key::flag("dsack", |c| &mut c.dsack)
     },
     Key {
         summary: "timestamps",
         source: "RFC 7323; tcp_timestamps",
-        ..Key::switch("timestamps", |c| &mut c.timestamps)
+        ..Key::flag("timestamps", |c| &mut c.timestamps)
     },
     Key {
         summary: "drop segments without the timestamp that was agreed on",
         source: "RFC 7323 section 3.2; Linux takes them",
-        ..Key::switch("require_timestamps", |c| &mut c.require_timestamps)
+        ..Key::flag("require_timestamps", |c| &mut c.require_timestamps)
     },
     Key {
         summary: "window scaling",
         source: "RFC 7323; tcp_window_scaling",
-        ..Key::switch("window_scale", |c| &mut c.window_scale)
+        ..Key::flag("window_scale", |c| &mut c.window_scale)
     },
     Key {
         summary: "send new data on the first two duplicate ACKs",
         source: "RFC 3042",
-        ..Key::switch("limited_transmit", |c| &mut c.limited_transmit)
+        ..Key::flag("limited_transmit", |c| &mut c.limited_transmit)
     },
     Key {
         summary: "how losses are detected with SACK: by time, or by three duplicate ACKs",
@@ -143,23 +143,23 @@ pub static CONN: &[Key] = &[
     Key {
         summary: "tail loss probes, with SACK",
         source: "RFC 8985 section 7",
-        ..Key::switch("tlp", |c| &mut c.tlp)
+        ..Key::flag("tlp", |c| &mut c.tlp)
     },
     Key {
         summary: "proportional rate reduction in fast recovery",
         source: "RFC 9937",
-        ..Key::switch("prr", |c| &mut c.prr)
+        ..Key::flag("prr", |c| &mut c.prr)
     },
     Key {
         summary: "undo a window reduction that proves spurious",
         source: "RFC 3522, RFC 2883",
-        ..Key::switch("undo", |c| &mut c.undo)
+        ..Key::flag("undo", |c| &mut c.undo)
     },
     Key {
         aliases: &["iw"],
         summary: "initial window in segments",
         source: "RFC 6928",
-        ..Key::integer("initial_window", 1..=65_535, |c| Slot::U32(&mut c.initial_window))
+        ..Key::whole("initial_window", 1..=65_535, |c| Slot::U32(&mut c.initial_window))
     },
     Key {
         summary: "what a loss, mark or timeout reduces if the application limits the flow: the congestion window, or what is in flight",
@@ -183,7 +183,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "cwnd_cap",
             Value::Bytes(Number {
-                slot: |c| Slot::MaybeU64(&mut c.cwnd_cap),
+                slot: Place::Any(|c| Slot::MaybeU64(&mut c.cwnd_cap)),
                 range: 1..=MAX_BUFFER,
                 none: Some("none"),
             }),
@@ -192,12 +192,12 @@ pub static CONN: &[Key] = &[
     Key {
         summary: "RTO before the first RTT sample",
         source: "RFC 6298 (2.1)",
-        ..Key::time("initial_rto", SHORTEST..=LONGEST, |c| Span::Always(&mut c.initial_rto))
+        ..Key::span("initial_rto", SHORTEST..=LONGEST, |c| Span::Always(&mut c.initial_rto))
     },
     Key {
         summary: "floor of the RTO, as rto_floor applies it",
         source: "RFC 6298 (2.4); TCP_RTO_MIN_US",
-        ..Key::time("min_rto", SHORTEST..=LONGEST, |c| Span::Always(&mut c.min_rto))
+        ..Key::span("min_rto", SHORTEST..=LONGEST, |c| Span::Always(&mut c.min_rto))
     },
     Key {
         summary: "what min_rto bounds: the variance term (SRTT + max(min_rto, 4 RTTVAR)), or the sum",
@@ -217,11 +217,11 @@ pub static CONN: &[Key] = &[
     Key {
         summary: "upper bound of the RTO, back-off included",
         source: "RFC 6298 (2.5); tcp_rto_max_ms",
-        ..Key::time("max_rto", SHORTEST..=LONGEST, |c| Span::Always(&mut c.max_rto))
+        ..Key::span("max_rto", SHORTEST..=LONGEST, |c| Span::Always(&mut c.max_rto))
     },
     Key {
         summary: "timeouts in a row after which the conventional RTO response replaces an undecided one; 0: never",
-        ..Key::integer("max_undecided_rtos", 0..=1_000, |c| Slot::U32(&mut c.max_undecided_rtos))
+        ..Key::whole("max_undecided_rtos", 0..=1_000, |c| Slot::U32(&mut c.max_undecided_rtos))
     },
     Key {
         summary: "data in the SYN: of connects, to listeners, or both",
@@ -250,17 +250,17 @@ pub static CONN: &[Key] = &[
     Key {
         summary: "fast open needs a cookie; off: only where nobody can forge addresses",
         source: "RFC 7413 section 5.2; TCP_FASTOPEN_NO_COOKIE",
-        ..Key::switch("fast_open_cookies", |c| &mut c.fast_open_cookies)
+        ..Key::flag("fast_open_cookies", |c| &mut c.fast_open_cookies)
     },
     Key {
         summary: "retransmissions of a SYN before giving up",
         source: "tcp_syn_retries",
-        ..Key::integer("syn_retries", 0..=255, |c| Slot::U8(&mut c.syn_retries))
+        ..Key::whole("syn_retries", 0..=255, |c| Slot::U8(&mut c.syn_retries))
     },
     Key {
         summary: "retransmissions of a SYN-ACK before giving up",
         source: "tcp_synack_retries",
-        ..Key::integer("syn_ack_retries", 0..=255, |c| Slot::U8(&mut c.syn_ack_retries))
+        ..Key::whole("syn_ack_retries", 0..=255, |c| Slot::U8(&mut c.syn_ack_retries))
     },
     Key {
         summary: "a passive open becomes a connection with its first data, or after this long",
@@ -311,34 +311,34 @@ pub static CONN: &[Key] = &[
     Key {
         summary: "duration of TIME-WAIT",
         source: "RFC 9293 section 3.6.1: 4 minutes; Linux: 60s",
-        ..Key::time("time_wait", Duration::ZERO..=LONGEST, |c| Span::Always(&mut c.time_wait))
+        ..Key::span("time_wait", Duration::ZERO..=LONGEST, |c| Span::Always(&mut c.time_wait))
     },
     Key {
         summary: "duration of FIN-WAIT-2 once the application has dropped the connection",
         source: "tcp_fin_timeout",
-        ..Key::time("fin_wait_2", Duration::ZERO..=LONGEST, |c| Span::Always(&mut c.fin_wait_2))
+        ..Key::span("fin_wait_2", Duration::ZERO..=LONGEST, |c| Span::Always(&mut c.fin_wait_2))
     },
     Key {
         summary: "longest time that an ACK is held back, whatever the ACK policy asks for",
         source: "RFC 9293 section 3.8.6.3: below 500ms; 500ms repeats published measurements",
-        ..Key::time("ack_hold_limit", SHORTEST..=Duration::from_millis(500), |c| {
+        ..Key::span("ack_hold_limit", SHORTEST..=Duration::from_millis(500), |c| {
             Span::Always(&mut c.ack_hold_limit)
         })
     },
     Key {
         summary: "restart from the initial window after one RTO of idleness",
         source: "RFC 5681 section 4.1; tcp_slow_start_after_idle",
-        ..Key::switch("restart_after_idle", |c| &mut c.restart_after_idle)
+        ..Key::flag("restart_after_idle", |c| &mut c.restart_after_idle)
     },
     Key {
         summary: "send only full segments; a partial one waits 200 ms at most",
         source: "TCP_CORK",
-        ..Key::switch("cork", |c| &mut c.cork)
+        ..Key::flag("cork", |c| &mut c.cork)
     },
     Key {
         summary: "smallest MSS of a peer; a smaller one is raised to it",
         source: "CVE-2019-11479; tcp_min_snd_mss",
-        ..Key::integer("min_snd_mss", 48..=65_495, |c| Slot::U16(&mut c.min_snd_mss))
+        ..Key::whole("min_snd_mss", 48..=65_495, |c| Slot::U16(&mut c.min_snd_mss))
     },
     Key {
         summary: "find packets that vanish because of their size, without ICMP; always: begin with base_mss and search upwards",
@@ -365,24 +365,24 @@ pub static CONN: &[Key] = &[
     Key {
         summary: "segment size in place of one that vanishes, in payload bytes",
         source: "RFC 4821 section 7.2; tcp_base_mss",
-        ..Key::integer("base_mss", 48..=65_495, |c| Slot::U16(&mut c.base_mss))
+        ..Key::whole("base_mss", 48..=65_495, |c| Slot::U16(&mut c.base_mss))
     },
     Key {
         summary: "segment size down to which it is halved if that vanishes, too",
         source: "RFC 4821 section 7.7; tcp_mtu_probe_floor",
-        ..Key::integer("mtu_probe_floor", 48..=65_495, |c| Slot::U16(&mut c.mtu_probe_floor))
+        ..Key::whole("mtu_probe_floor", 48..=65_495, |c| Slot::U16(&mut c.mtu_probe_floor))
     },
     Key {
         summary: "how long a segment size stays lowered, after an ICMP message or a black hole",
         source: "RFC 1191 section 6.3: at least 5 minutes; route mtu_expires",
-        ..Key::time("path_mtu_expiry", Duration::from_secs(300)..=LONGEST, |c| {
+        ..Key::span("path_mtu_expiry", Duration::from_secs(300)..=LONGEST, |c| {
             Span::Always(&mut c.path_mtu_expiry)
         })
     },
     Key {
         summary: "DSCP of outgoing packets",
         source: "RFC 2474; IP_TOS",
-        ..Key::integer("dscp", 0..=63, |c| Slot::U8(&mut c.dscp))
+        ..Key::whole("dscp", 0..=63, |c| Slot::U8(&mut c.dscp))
     },
     Key {
         summary: "hop limit of outgoing packets; default: the host's default_ttl",
@@ -390,7 +390,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "ttl",
             Value::Integer(Number {
-                slot: |c| Slot::MaybeU8(&mut c.ttl),
+                slot: Place::Any(|c| Slot::MaybeU8(&mut c.ttl)),
                 range: 1..=255,
                 none: Some("default"),
             }),
@@ -423,12 +423,12 @@ pub static CONN: &[Key] = &[
     Key {
         summary: "accurate ECN's option: 0 never, 1 sparingly, 2 on every ACK that has news for it, 3 the same even if options seem to be why segments are lost",
         source: "RFC 9768, section 3.2.3; tcp_ecn_option",
-        ..Key::integer("accecn_option", 0..=3, |c| Slot::U8(&mut c.accecn_option))
+        ..Key::whole("accecn_option", 0..=3, |c| Slot::U8(&mut c.accecn_option))
     },
     Key {
         summary: "with accurate ECN, data leaves with ECT(1) whatever cc asks for",
         source: "RFC 9331 section 4.1",
-        ..Key::switch("l4s", |c| &mut c.l4s)
+        ..Key::flag("l4s", |c| &mut c.l4s)
     },
 ];
 

@@ -21,8 +21,8 @@ mod conn;
 mod host;
 #[cfg(test)]
 mod tests;
-mod value;
 
+pub use crate::policy::spec::Key as ConfigKey;
 pub use conn::CONN;
 pub use host::HOST;
 
@@ -30,59 +30,8 @@ use super::ConnConfig;
 #[cfg(doc)]
 use super::EndpointConfig;
 use crate::policy::SpecError;
-use crate::policy::spec::{Param, nearest};
+use crate::policy::spec::{nearest, written};
 use alloc::format;
-use alloc::string::String;
-use core::fmt;
-use value::Value;
-
-/// One setting of `C`, as text.
-pub struct ConfigKey<C> {
-    /// The key: the field's name.
-    pub name: &'static str,
-    /// Aliases of the key.
-    pub aliases: &'static [&'static str],
-    /// What the setting does, in one line.
-    pub summary: &'static str,
-    /// Its source: RFC and section, or the socket option or sysctl that Linux users know. May be
-    /// empty.
-    pub source: &'static str,
-    value: Value<C>,
-}
-
-impl<C> fmt::Debug for ConfigKey<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConfigKey").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl<C: Clone> ConfigKey<C> {
-    /// Whether `name` is the key or one of its aliases.
-    #[must_use]
-    pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.aliases.contains(&name)
-    }
-
-    /// The accepted values: `on|off`, `0..63`, `1ns..500ms`.
-    #[must_use]
-    pub fn range(&self) -> String {
-        self.value.range()
-    }
-
-    /// The value in `config`, as text.
-    #[must_use]
-    pub fn get(&self, config: &C) -> String {
-        self.value.get(config)
-    }
-
-    /// Sets the value in `config`; leaves it unchanged on an error.
-    ///
-    /// # Errors
-    /// What `text` must be.
-    pub fn set(&self, config: &mut C, text: &str) -> Result<(), SpecError> {
-        self.value.set(config, Param::new(self.name, text))
-    }
-}
 
 /// The key of `table` that is called `name`.
 #[must_use]
@@ -122,8 +71,8 @@ impl ConnConfig {
             if value > self.max_rto {
                 return Err(SpecError::new(format!(
                     "{name}={} is longer than max_rto={}",
-                    value::written(value),
-                    value::written(self.max_rto)
+                    written(value),
+                    written(self.max_rto)
                 )));
             }
         }

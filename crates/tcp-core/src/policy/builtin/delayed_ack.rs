@@ -2,14 +2,14 @@
 //! every second full-sized segment, and none later than a fixed delay.
 
 use crate::policy::ack::{AckCause, AckPlan, AckPolicy, DataArrival, DataClass, RecvView, SoftObligations};
-use crate::policy::spec::ParamInfo;
+use crate::policy::spec::{Key, Keyed};
 use crate::policy::{Metrics, Params, SpecError};
 use crate::time::Duration;
 
 /// Segments per ACK that RFC 9293 (section 3.8.6.3) permits without a deviation.
 const STANDARD_SEGMENTS: u32 = 2;
 /// RFC 9293, section 3.8.6.3: the delay MUST be less than 0.5 s.
-const MAX_DELAY: Duration = Duration::from_nanos(499_999_999);
+const MAX_DELAY: Duration = Duration::from_millis(499);
 
 /// The delayed ACK of RFC 5681, with configurable delay and number of segments.
 ///
@@ -22,50 +22,24 @@ pub struct DelayedAck {
 }
 
 impl DelayedAck {
-    /// The parameters of [`Self::from_params`] and `configure`.
-    pub const PARAMS: &[ParamInfo] = &[
-        ParamInfo {
-            name: "delay",
-            default: "40ms",
-            range: "0ms..499ms",
-            summary: "longest time that the first unacknowledged byte waits",
-        },
-        ParamInfo {
-            name: "segments",
-            default: "2",
-            range: "1..1000",
-            summary: "full-sized segments that one ACK is for",
-        },
-    ];
-
     /// An ACK for every `segments` full-sized segments (at least 1), and at most `delay` after the
     /// first unacknowledged byte.
     #[must_use]
     pub const fn new(delay: Duration, segments: u32) -> Self {
         Self { delay, segments: if segments == 0 { 1 } else { segments } }
     }
+}
 
-    /// The default with the given changes.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn from_params(params: &Params) -> Result<Self, SpecError> {
-        Self::default().with(params)
-    }
-
-    fn with(&self, params: &Params) -> Result<Self, SpecError> {
-        let mut new = self.clone();
-        for param in params.iter() {
-            match param.key() {
-                "delay" => new.delay = param.duration(Duration::ZERO..=MAX_DELAY)?,
-                "segments" => {
-                    new.segments = u32::try_from(param.integer(1..=1000)?).unwrap_or(STANDARD_SEGMENTS);
-                }
-                _ => return Err(param.unknown("delayed", Self::PARAMS)),
-            }
-        }
-        Ok(new)
-    }
+impl Keyed for DelayedAck {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::time(
+            "delay",
+            Duration::ZERO..=MAX_DELAY,
+            "longest time that the first unacknowledged byte waits",
+            |it| &mut it.delay,
+        ),
+        Key::integer("segments", 1..=1_000, "full-sized segments that one ACK is for", |it| &mut it.segments),
+    ];
 }
 
 impl Default for DelayedAck {
@@ -136,8 +110,7 @@ impl AckPolicy for DelayedAck {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        *self = self.with(params)?;
-        Ok(())
+        self.set("delayed", params)
     }
 }
 
@@ -175,7 +148,7 @@ mod tests {
     #[test]
     fn more_than_two_segments_per_ack_are_withheld_from_the_core() {
         let params = "segments=8,delay=100ms".parse().unwrap();
-        let mut policy = DelayedAck::from_params(&params).unwrap();
+        let mut policy = DelayedAck::from_params("delayed", &params).unwrap();
         let until = Instant::from_millis(200);
         assert!(policy.waives().every_second);
         assert_eq!(arrival(&mut policy, 100, 101, 7 * MSS), AckPlan::Withhold { until });

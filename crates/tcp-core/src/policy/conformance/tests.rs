@@ -7,6 +7,7 @@ use crate::policy::cc::{
     AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Reaction, Restart, SendDecision,
     SsthreshRule, Undo,
 };
+use crate::policy::rto::Episode;
 use crate::policy::rto::{RtoPhase, RtoResponse, RtoSend, RtoStep, RtoTimer, RtoView};
 use crate::policy::sched::{
     Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope, SegmentClass,
@@ -47,7 +48,7 @@ fn fifo_keeps_the_rules() {
 #[test]
 fn conventional_keeps_the_rules() {
     for seed in SEEDS {
-        rto_response(&|| Box::new(Conventional::default()), seed);
+        rto_response(&|| Box::new(Episode::new(Conventional)), seed);
     }
 }
 

@@ -1,15 +1,33 @@
 //! Tables of policies, and lookup by name.
 
-use super::{ParamInfo, Params, PolicySpec, SpecError, nearest};
+use super::{Keyed, ParamInfo, ParamRow, Params, PolicySpec, SpecError, nearest};
 use crate::ecn::Ecn;
+use crate::policy::ack::{AckInit, AckPolicy, NewAckPolicy};
+use crate::policy::cc::NewCongestionControl;
+use crate::policy::rto::{self, FirstStep, NewRtoResponse, RtoResponse};
+use crate::policy::window::{self, WindowGrowth};
+use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::ToString as _;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt::{self, Display};
 
 /// A policy in a table. `T` is the type of its maker, such as
 /// [`NewCongestionControl`](crate::policy::NewCongestionControl).
 ///
-/// Only a name and a maker are required:
+/// A policy whose parameters are [keys](Keyed) is an entry in one line, `Entry::of`, and what is
+/// printed of its parameters is what is checked:
+///
+/// ```
+/// use ackline_tcp_core::policy::NewAckPolicy;
+/// use ackline_tcp_core::policy::builtin::DelayedAck;
+/// use ackline_tcp_core::policy::spec::Entry;
+///
+/// const MINE: Entry<NewAckPolicy> = Entry::<NewAckPolicy>::of::<DelayedAck>("mine", "delays ACKs");
+/// ```
+///
+/// Otherwise only a name and a maker are required:
 ///
 /// ```
 /// use ackline_tcp_core::policy::builtin::DelayedAck;
@@ -34,8 +52,10 @@ pub struct Entry<T: ?Sized> {
     pub summary: &'static str,
     /// Its source: RFC or paper.
     pub source: &'static str,
-    /// Its parameters.
+    /// Its parameters that are not keys, in text.
     pub params: &'static [ParamInfo],
+    /// Those that are [keys](super::Key).
+    pub keys: fn() -> Vec<ParamRow>,
     /// For congestion controls: the ECN feedback that the algorithm is designed for. Connections
     /// request it unless [`ConnConfig::ecn`](crate::ConnConfig::ecn) is set explicitly.
     pub ecn: Ecn,
@@ -47,13 +67,64 @@ impl<T: ?Sized> Entry<T> {
     /// An entry with only a name and a maker.
     #[must_use]
     pub const fn new(name: &'static str, make: fn(&Params) -> Result<Arc<T>, SpecError>) -> Self {
-        Self { name, aliases: &[], summary: "", source: "", params: &[], ecn: Ecn::Off, make }
+        Self { name, aliases: &[], summary: "", source: "", params: &[], keys: Vec::new, ecn: Ecn::Off, make }
+    }
+
+    /// Its parameters.
+    #[must_use]
+    pub fn rows(&self) -> Vec<ParamRow> {
+        let row = |info: &ParamInfo| {
+            ParamRow::new(info.name, info.default.to_string(), info.range.to_string(), info.summary)
+        };
+        self.params.iter().map(row).chain((self.keys)()).collect()
     }
 
     /// Whether `name` is the policy's name or one of its aliases.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
+    }
+}
+
+impl Entry<NewAckPolicy> {
+    /// The ACK policy `P` with its keys as parameters.
+    #[must_use]
+    pub const fn of<P: AckPolicy + Keyed + Sync>(name: &'static str, summary: &'static str) -> Self {
+        let make = |params: &Params| {
+            let policy = P::from_params(P::default().name(), params)?;
+            Ok(Arc::new(move |_: &AckInit| Box::new(policy.clone()) as Box<dyn AckPolicy>)
+                as Arc<NewAckPolicy>)
+        };
+        Self { summary, keys: ParamRow::of::<P>, ..Self::new(name, make) }
+    }
+}
+
+impl Entry<NewCongestionControl> {
+    /// The congestion control whose window grows and shrinks as `G` says, with its keys as
+    /// parameters.
+    #[must_use]
+    pub const fn growth<G: WindowGrowth + Keyed + Sync>(name: &'static str, summary: &'static str) -> Self {
+        let make = |params: &Params| window::make(G::default(), params);
+        Self { summary, keys: ParamRow::of::<G>, ..Self::new(name, make) }
+    }
+}
+
+impl Entry<NewRtoResponse> {
+    /// The RTO response `R` with its keys as parameters.
+    #[must_use]
+    pub const fn of<R: RtoResponse + Keyed + Sync>(name: &'static str, summary: &'static str) -> Self {
+        let make = |params: &Params| {
+            let response = R::from_params(R::default().name(), params)?;
+            Ok(Arc::new(move || Box::new(response.clone()) as Box<dyn RtoResponse>) as Arc<NewRtoResponse>)
+        };
+        Self { summary, keys: ParamRow::of::<R>, ..Self::new(name, make) }
+    }
+
+    /// The RTO response that takes the step `S`, with its keys as parameters.
+    #[must_use]
+    pub const fn step<S: FirstStep + Keyed>(name: &'static str, summary: &'static str) -> Self {
+        let make = |params: &Params| rto::make(S::default(), params);
+        Self { summary, keys: ParamRow::of::<S>, ..Self::new(name, make) }
     }
 }
 
@@ -90,8 +161,9 @@ pub fn find<'a, T: ?Sized>(
         return Err(SpecError::new(message));
     };
     for param in spec.params.iter() {
-        if !entry.params.iter().any(|info| info.name == param.key) {
-            return Err(param.unknown(entry.name, entry.params));
+        let rows = entry.rows();
+        if !rows.iter().any(|row| row.name == param.key) {
+            return Err(param.unknown_among(entry.name, rows.iter().map(|row| row.name)));
         }
     }
     Ok(entry)

@@ -9,10 +9,13 @@
 
 mod entry;
 mod error;
+pub(crate) mod key;
 mod nearest;
 
 pub use entry::{Entry, PolicyKind, find, resolve};
 pub use error::SpecError;
+pub(crate) use key::written;
+pub use key::{Key, Keyed, ParamRow};
 pub use nearest::nearest;
 
 use crate::quantity::{RATE, SIZE, TIME, parse_rate, parse_size, parse_time};
@@ -232,14 +235,23 @@ impl<'a> Param<'a> {
     /// The error for a key unknown to the policy.
     #[must_use]
     pub fn unknown(&self, policy: &str, known: &[ParamInfo]) -> SpecError {
+        self.unknown_among(policy, known.iter().map(|info| info.name))
+    }
+
+    /// The same, with the names of those that the policy knows.
+    pub(crate) fn unknown_among<'n>(
+        &self,
+        policy: &str,
+        known: impl Iterator<Item = &'n str> + Clone,
+    ) -> SpecError {
         let mut text = format!("{policy} has no parameter {:?}", self.key);
-        if let Some(near) = nearest(self.key, known.iter().map(|info| info.name)) {
+        if let Some(near) = nearest(self.key, known.clone()) {
             text += &format!("; did you mean {near:?}?");
         }
-        if known.is_empty() {
+        let names: Vec<&str> = known.collect();
+        if names.is_empty() {
             text += " (it takes none)";
         } else {
-            let names: Vec<&str> = known.iter().map(|info| info.name).collect();
             text += &format!(" (it takes {})", names.join(", "));
         }
         SpecError::new(text)
