@@ -10,6 +10,11 @@
 //! | `bbr` | paces by a model of the path, which losses only bound | draft-ietf-ccwg-bbr |
 //! | `hstcp` | the larger the window, the faster it grows and the less it gives up | RFC 3649, RFC 3742 |
 //! | `scalable` | grows by a hundredth of a segment for each one acknowledged | Kelly 2003 |
+//! | `htcp` | grows the faster the longer ago the last loss | draft-leith-tcp-htcp |
+//! | `illinois` | queueing delay decides how fast it grows and how much a loss costs | Liu et al. 2008 |
+//! | `westwood` | keeps the estimated bandwidth times the smallest RTT after a loss | Grieco and Mascolo 2004 |
+//! | `vegas` | keeps two to four segments in the queue | Brakmo and Peterson 1995 |
+//! | `ledbat` | takes what others leave, and makes a queue of at most 60 ms | RFC 6817 |
 //! | `acwap` | wraps `hstcp`, `scalable`, `reno` or `cubic`, slows their growth near a full queue, and paces | Su et al. 2006 |
 //!
 //! Responses to a timeout are in [`rto`]: `linux`, `dclor`, `frto`, `eifel`, `go-back-n`.
@@ -29,12 +34,18 @@ pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod hstcp;
+mod htcp;
 pub mod hystart;
+mod illinois;
+mod ledbat;
 pub mod ls_aimd;
 pub mod prague;
 mod reno;
+mod round_trip;
 pub mod rto;
 pub mod scalable;
+mod vegas;
+mod westwood;
 
 pub use acwap::AcwapParams;
 pub use bbr::{Bbr, BbrParams};
@@ -58,11 +69,32 @@ pub const CC: &[Entry<NewCongestionControl>] = &[
     bbr::ENTRY,
     hstcp::ENTRY,
     scalable::ENTRY,
+    htcp::ENTRY,
+    illinois::ENTRY,
+    westwood::ENTRY,
+    vegas::ENTRY,
+    ledbat::ENTRY,
     acwap::ENTRY,
     prague::ENTRY,
     ls_aimd::RENO,
     ls_aimd::DCTCP,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::CC;
+    use ackline_tcp_core::policy::conformance;
+
+    #[test]
+    fn every_control_keeps_the_rules_of_its_seam() {
+        for entry in CC {
+            let make = (entry.make)(&"".parse().unwrap()).unwrap();
+            for seed in 0..20 {
+                conformance::congestion_control(&*make, seed);
+            }
+        }
+    }
+}
 
 /// The README's example compiles.
 #[cfg(doctest)]

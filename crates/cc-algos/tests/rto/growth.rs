@@ -9,13 +9,15 @@ use ackline_tcp_core::policy::cc::{CcInit, Validation};
 use ackline_tcp_core::policy::spec::Entry;
 use ackline_tcp_core::{Instant, WakeReason, Window};
 
-/// The controls whose window grows by use. Others follow a model of the path, at a pace that keeps
-/// an unused window from leaving at once.
+/// The controls whose window grows by use, and as Reno's while it is small. Others follow a model
+/// of the path, at a pace that keeps an unused window from leaving at once, or grow slower or
+/// faster.
 fn grown_by_use() -> impl Iterator<Item = &'static Entry<NewCongestionControl>> {
     let init = CcInit::new(Instant::ZERO, SMSS, Window::from_bytes(10 * u64::from(SMSS)));
     CC.iter().filter(move |entry| {
         let make = (entry.make)(&"".parse().unwrap()).unwrap();
-        make(&init).decision().validation == Validation::ByUse
+        let grows_otherwise = entry.name == "ledbat";
+        make(&init).decision().validation == Validation::ByUse && !grows_otherwise
     })
 }
 
