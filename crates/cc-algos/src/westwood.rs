@@ -8,7 +8,9 @@
 //! ```
 //!
 //! Where it fails: RTTmin is that of the whole connection: if the path becomes longer, each loss
-//! costs too much. A loss before the first estimate is answered as Reno does.
+//! costs too much. The estimate lags in slow start, so an early loss costs much, and a receiver that
+//! pretends losses before it by repeated ACKs loses less. A loss before the first estimate is
+//! answered as Reno does.
 
 use ackline_tcp_core::policy::builtin::NewReno;
 use ackline_tcp_core::policy::spec::Entry;

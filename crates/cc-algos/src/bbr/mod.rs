@@ -213,7 +213,7 @@ impl CongestionControl for Bbr {
     }
 
     /// Section 5.2.3: `BBRUpdateModelAndState` and `BBRUpdateControlParameters`. What comes before
-    /// [`bound_bw`](Model::bound_bw) sees the bandwidth of the previous ACK.
+    /// `Model::bound_bw` sees the bandwidth of the previous ACK.
     fn on_ack(&mut self, view: &FlowView, seen: &AckSample) -> Reaction {
         let rs = seen.rate.map(|rate| Sample::new(&rate, &self.probe_rtt));
         let ack = Ack { view, seen, rs };

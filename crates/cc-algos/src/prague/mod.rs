@@ -368,6 +368,7 @@ impl CongestionControl for Prague {
 
     fn metrics(&self, report: &mut Metrics<'_>) {
         report.number("alpha", self.alpha.get() as f64 / ONE as f64);
+        report.window("cwnd", Window::from_raw(self.ack_window()));
         report.window("w", Window::from_raw(self.w));
         report.window("ssthresh", Window::from_raw(self.ssthresh));
         report.millis("rtt_virt_ms", self.srtt.map_or(Duration::ZERO, |rtt| self.virtual_rtt(rtt)));

@@ -481,8 +481,8 @@ pub(crate) struct PolicyArgs {
     pub(crate) sched: Option<String>,
     #[command(flatten)]
     pub(crate) egress: EgressArgs,
-    /// Explicit congestion notification, if the peer agrees: off, classic (RFC 3168) or dctcp (RFC
-    /// 8257)
+    /// Explicit congestion notification, if the peer agrees: off, classic (RFC 3168), dctcp (RFC
+    /// 8257) or accurate (RFC 9768)
     ///
     /// The default is what --cc is designed for.
     #[arg(long, value_name = "KIND")]
@@ -1004,7 +1004,8 @@ mod tests {
         assert_eq!(help("cc").0, "Congestion control: how much to send [default: cubic]");
         assert_eq!(help("ack").0, "ACK policy: when to acknowledge [default: delayed:segments=4]");
         let ecn = help("ecn").1.expect("a long one");
-        let designed = "dctcp for dctcp, ls-aimd-dctcp; classic for ls-aimd-reno; off for all others";
+        let designed = "dctcp for dctcp, ls-aimd-dctcp; classic for ls-aimd-reno; accurate for prague; \
+                        off for all others";
         assert!(ecn.ends_with(designed), "{ecn}");
     }
 }

@@ -124,7 +124,7 @@ mod tests {
             "  initial_window           initial window in segments (also: iw; RFC 6928)",
             "[1..65535; default: 10]",
             "[NAME[:KEY=VALUE,...], see: ackline list cc; default: cubic]",
-            "[off|classic|dctcp; default: off]",
+            "[off|classic|dctcp|accurate; default: off]",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }

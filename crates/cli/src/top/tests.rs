@@ -73,6 +73,7 @@ fn reply(stack: About, rows: Vec<Row>, second: u64) -> Reply {
         rows,
         summary,
         counters: Vec::new(),
+        published: Vec::new(),
         done: 0,
     }
 }

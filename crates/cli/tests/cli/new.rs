@@ -30,7 +30,7 @@ fn a_crate_is_written_for_each_kind() {
         assert!(said.contains(&demo) && read("README.md").contains(&demo), "{said}");
         assert!(read("src/main.rs").contains(&format!(".with_{kind}(policy::ENTRY)")));
         let policy = read("src/policy.rs");
-        assert!(policy.contains(&format!("Entry::new({name:?}")) && !policy.contains("{{"), "{policy}");
+        assert!(policy.contains(&format!("{name:?},")) && !policy.contains("{{"), "{policy}");
     }
 }
 

@@ -191,7 +191,7 @@ fn a_wrong_setting_is_answered_with_what_would_be_right() {
         (&["-o", "cc=reno", "--cc", "cubic"], "--cc and -o cc= say the same; leave one out"),
         (&["-o", "max_rto=1ms"], "-o: min_rto=200ms is longer than max_rto=1ms"),
         (&["-o", "mtu=1400"], "-o mtu: not here; the device has an MTU: --mtu"),
-        (&["--ecn", "on"], "--ecn: ecn=on is not possible: ecn must be one of off, classic, dctcp"),
+        (&["--ecn", "on"], "--ecn: ecn=on is not possible: ecn must be one of off, classic, dctcp, accurate"),
     ] {
         for command in [&["demo"][..], &["send", "-", "h:1"], &["recv", "-l", ":1"], &["bench", "-c", "h"]] {
             let complaint = refused(&[command, args].concat(), 2);

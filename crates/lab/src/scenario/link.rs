@@ -187,9 +187,10 @@ fn queue(item: &Item<'_>) -> Result<QueueSetup> {
                         return Err(shift.error("classic_share says it already; give one of the two"));
                     }
                     Some(shift) => Turns::Shifted(shift.time()?),
-                    None => Turns::Weighted {
-                        classic: table.or("classic_share", 10, |item| Ok(item.integer()? as u8))?,
-                    },
+                    None => {
+                        let share = table.get("classic_share").map(|item| item.integer()).transpose()?;
+                        Turns::Weighted { classic: share.map_or(10, |share| share as u8) }
+                    }
                 },
             })
         }

@@ -120,7 +120,8 @@ impl Opens {
         if !self.make_room(cx, tuple, reopens) {
             return Err(DropReason::HalfOpenFull);
         }
-        if !cx.observe.budget.take(HALF_OPEN) {
+        // Somebody makes room, as for a connection: of these there are `max_half_open` at most.
+        if !cx.observe.budget.admit(HALF_OPEN) {
             return Err(DropReason::ConnectionMemory);
         }
         let place = self.syn_cache.insert(cx.now, tuple, number, config, half_open, cx.config.max_half_open);

@@ -447,11 +447,10 @@ static QUEUE: Section = Section {
                     "1",
                     "it marks nothing of its own while it holds no more than these",
                 ),
-                Key::or(
+                Key::maybe(
                     "classic_share",
                     Integer(1, 99, "%"),
-                    "10",
-                    "bytes for the classic queue if both wait",
+                    "bytes for the classic queue if both wait; 10 without `shift`",
                 ),
                 Key::maybe(
                     "shift",
