@@ -315,10 +315,10 @@ impl Budget {
     }
 
     /// True if what belongs to no connection is `bytes`, as at the last settlement, and nothing has
-    /// been taken since.
+    /// been taken or refused since.
     #[inline]
     pub(crate) const fn is_settled(&self, bytes: usize) -> bool {
-        self.tables == bytes as u64 && self.taken == 0
+        self.tables == bytes as u64 && self.taken == 0 && self.refused == 0
     }
 
     /// What could be freed has been. Whoever was refused asks again if it still needs to.
