@@ -3,7 +3,8 @@
 //! 1/p and 1/sqrt(p), so both get the same rate.
 
 use super::pi_controller::Arithmetic;
-use crate::packet::EcnField;
+use super::{DropReason, QueueCx};
+use crate::packet::{EcnField, Packet};
 use crate::rng::SimRng;
 
 /// What happens to a packet.
@@ -12,6 +13,21 @@ pub(super) enum Verdict {
     Pass,
     Mark,
     Drop,
+}
+
+impl Verdict {
+    /// Does that to a packet that leaves; `None` if it is dropped.
+    pub(super) fn carry_out(self, cx: &mut QueueCx<'_>, mut packet: Packet) -> Option<Packet> {
+        match self {
+            Self::Drop => {
+                cx.drop(packet, DropReason::Aqm);
+                return None;
+            }
+            Self::Mark => cx.mark(&mut packet),
+            Self::Pass => {}
+        }
+        Some(packet)
+    }
 }
 
 /// Turns probabilities into events at even distances (figure 4, `recur`): with random numbers a

@@ -4,7 +4,7 @@
 use super::coupling::{Coupling, Verdict};
 use super::dual::{MTU, Turns, TwoQueues, Which};
 use super::pi_controller::{PiController, PiParams};
-use super::{DropReason, Limit, Queue, QueueCx};
+use super::{Limit, Queue, QueueCx};
 use crate::packet::{EcnField, Packet};
 use ackline_tcp_core::{Duration, Instant};
 
@@ -124,20 +124,15 @@ impl Queue for DualPi2 {
         self.catch_up(cx.now);
         loop {
             let (packets, small) = (self.queues.l4s_packets(), self.queues.bytes() < 2 * MTU);
-            let (which, mut packet) = self.queues.pop(cx)?;
+            let (which, packet) = self.queues.pop(cx)?;
             // Appendix A.1: a queue of less than two packets is none to control.
             let prob = if small { 0.0 } else { self.pi.prob() };
             let verdict = match which {
                 Which::L => self.l4s(cx, cx.now.since(packet.queued_at), packets, prob),
                 Which::C => self.classic(cx, packet.ecn(), prob),
             };
-            match verdict {
-                Verdict::Drop => cx.drop(packet, DropReason::Aqm),
-                Verdict::Mark => {
-                    cx.mark(&mut packet);
-                    return Some(packet);
-                }
-                Verdict::Pass => return Some(packet),
+            if let Some(packet) = verdict.carry_out(cx, packet) {
+                return Some(packet);
             }
         }
     }
@@ -161,6 +156,7 @@ impl Queue for DualPi2 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::DropReason;
     use super::super::bench::Bench;
     use super::super::pi_controller::Arithmetic;
     use super::super::pi_controller::tests::linux;

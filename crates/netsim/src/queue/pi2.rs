@@ -2,7 +2,7 @@
 //! 2016): one queue whose controller moves p'. Classic packets are picked with its square, which
 //! makes the controller stable without PIE's table of steps; those of L4S are marked with k p'.
 
-use super::coupling::{Coupling, Verdict};
+use super::coupling::Coupling;
 use super::dual::MTU;
 use super::pi_controller::{PiController, PiParams};
 use super::{DropReason, Limit, PacketFifo, Queue, QueueCx};
@@ -68,20 +68,15 @@ impl Queue for Pi2 {
         pi.catch_up(cx.now, |at| fifo.delay(at));
         loop {
             let small = self.fifo.bytes() < 2 * MTU;
-            let mut packet = self.fifo.pop(cx)?;
+            let packet = self.fifo.pop(cx)?;
             let prob = if small { 0.0 } else { self.pi.prob() };
             let verdict = if packet.is_l4s() {
                 self.coupling.l4s(cx.rng, prob, 0.0)
             } else {
                 self.coupling.classic(cx.rng, prob, packet.ecn())
             };
-            match verdict {
-                Verdict::Drop => cx.drop(packet, DropReason::Aqm),
-                Verdict::Mark => {
-                    cx.mark(&mut packet);
-                    return Some(packet);
-                }
-                Verdict::Pass => return Some(packet),
+            if let Some(packet) = verdict.carry_out(cx, packet) {
+                return Some(packet);
             }
         }
     }
