@@ -50,6 +50,12 @@ fn message(expr: &Expr) -> Result<i64, String> {
     expr.field("msg_iov").map_or_else(|| Err("a message without msg_iov".to_owned()), vector)
 }
 
+/// An error if the call has one of these flags, which are not supported.
+fn lacks(call: &Call, flags: i64, unsupported: &[(i64, &str)]) -> Result<(), String> {
+    let found = unsupported.iter().find(|(flag, _)| flags & flag != 0);
+    found.map_or(Ok(()), |(_, name)| Err(format!("{} with {name}", call.name)))
+}
+
 impl Sockets {
     pub(super) fn send(
         &mut self,
@@ -59,13 +65,11 @@ impl Sockets {
         progress: &mut Progress,
     ) -> Result<Attempt, String> {
         let Transfer { len, flags } = transfer(call)?;
-        for (flag, name) in
-            [(MSG_OOB, "MSG_OOB"), (MSG_ZEROCOPY, "MSG_ZEROCOPY"), (MSG_ERRQUEUE, "MSG_ERRQUEUE")]
-        {
-            if flags & flag != 0 {
-                return Err(format!("{} with {name}", call.name));
-            }
-        }
+        lacks(
+            call,
+            flags,
+            &[(MSG_OOB, "MSG_OOB"), (MSG_ZEROCOPY, "MSG_ZEROCOPY"), (MSG_ERRQUEUE, "MSG_ERRQUEUE")],
+        )?;
         let mut most = len;
         if let Some(begun) = self.send_begins(world, fd, call, flags, &mut most)? {
             return Ok(begun);
@@ -198,11 +202,7 @@ impl Sockets {
         progress: &mut Progress,
     ) -> Result<Attempt, String> {
         let Transfer { len, flags } = transfer(call)?;
-        for (flag, name) in [(MSG_OOB, "MSG_OOB"), (MSG_ERRQUEUE, "MSG_ERRQUEUE")] {
-            if flags & flag != 0 {
-                return Err(format!("{} with {name}", call.name));
-            }
-        }
+        lacks(call, flags, &[(MSG_OOB, "MSG_OOB"), (MSG_ERRQUEUE, "MSG_ERRQUEUE")])?;
         let Some(socket) = self.get(fd) else { return Ok(Attempt::Failed("EBADF")) };
         let Kind::Conn(id) = socket.kind else { return Ok(Attempt::Failed("ENOTCONN")) };
         let waits = !socket.nonblocking && flags & MSG_DONTWAIT == 0;
