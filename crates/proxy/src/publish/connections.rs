@@ -98,9 +98,10 @@ pub(crate) async fn carry(shared: &Shared, stack: &Stack, arrival: Arrival) {
         Err(error) => {
             // The client is reset: it has been accepted, and that is all that can be told.
             counters.published_failed.one();
-            return if error.kind() == ErrorKind::AddrInUse {
+            if error.kind() == ErrorKind::AddrInUse {
                 shared.notices.trouble("published ports", format_args!("{client} to {guest}: {error}"));
-            };
+            }
+            return;
         }
     };
     let _open = counters.open_connections.enter();

@@ -1,6 +1,6 @@
 //! Datagrams to a published port: a flow for each client, until nothing has passed for too long.
 
-use super::arrival::{Local, Port};
+use super::udp_port::{Local, Port};
 use super::{Base, source};
 use crate::clients::{Full, Place};
 use crate::target::Protocol;

@@ -5,14 +5,14 @@
 //! |---|---|
 //! | `spec` | what is published, as people write it |
 //! | `connections` | a listener's connections, carried to the guest |
-//! | `datagrams`, `arrival` | a UDP socket's flows; at which address a datagram has arrived |
+//! | `datagrams`, `udp_port` | a UDP port's flows; the socket, and the address that a datagram was for |
 //! | `header` | the PROXY protocol's header |
 
-mod arrival;
 mod connections;
 mod datagrams;
 mod header;
 mod spec;
+mod udp_port;
 
 pub(crate) use connections::{Arrival, carry};
 pub use spec::{ProxyHeader, Publish, PublishSyntax};

@@ -1,6 +1,6 @@
-//! A published UDP port: at which address of this machine a datagram has arrived, so that the
-//! answer comes from there (RFC 1122, section 4.1.3.5). A socket that is bound to one address knows;
-//! for one that takes datagrams of all addresses, Linux tells it (`IP_PKTINFO`, ip(7)).
+//! The socket of a published UDP port. Answers leave from the address that the client has sent to
+//! (RFC 1122, section 4.1.3.5). For a socket that is bound to all addresses, Linux tells which one
+//! that was (`IP_PKTINFO`, ip(7)).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
