@@ -12,7 +12,7 @@
 //! | `scalable` | grows by a hundredth of a segment for each one acknowledged | Kelly 2003 |
 //! | `htcp` | grows the faster the longer ago the last loss | draft-leith-tcp-htcp |
 //! | `illinois` | queueing delay decides how fast it grows and how much a loss costs | Liu et al. 2008 |
-//! | `westwood` | keeps the estimated bandwidth times the smallest RTT after a loss | Grieco and Mascolo 2004 |
+//! | `westwood` | keeps bandwidth times smallest RTT after a loss | Grieco and Mascolo 2004 |
 //! | `vegas` | keeps two to four segments in the queue | Brakmo and Peterson 1995 |
 //! | `ledbat` | takes what others leave, and makes a queue of at most 60 ms | RFC 6817 |
 //! | `acwap` | wraps `hstcp`, `scalable`, `reno` or `cubic`, slows their growth near a full queue, and paces | Su et al. 2006 |

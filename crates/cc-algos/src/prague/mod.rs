@@ -4,7 +4,7 @@
 //! ```text
 //!   end of a round           alpha = 15/16 alpha + 1/16 marked / delivered bytes             (section 2.3.2)
 //!   first mark of a window   W = W (1 - alpha / 2); further ones wait a round trip           (section 2.4.2)
-//!   bytes without a mark     slow start: W += u;   else W += u SMSS / W (rtt / V)²           (sections 2.4.3, 2.4.4)
+//!   bytes without a mark     slow start: W += u;   else W += u SMSS / W (rtt / V)²   (sections 2.4.3, 2.4.4)
 //!   loss                     W = W / 2, less what a mark in the same window has taken        (section 2.4.1)
 //!   pacing                   W / rtt, twice that in slow start, bursts of 250 µs             (section 2.5)
 //! ```

@@ -3,8 +3,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `fragments.rs`, `reassembly.rs` | fragments: their rules, and those that wait for the rest of their packets |
-//! | `icmp.rs`, `refuse.rs` | pings, received ICMP errors, and errors sent about packets that nobody accepts |
+//! | `fragments.rs`, `reassembly.rs` | fragments: rules, and those of incomplete packets |
+//! | `icmp.rs`, `refuse.rs` | pings, and ICMP errors received and sent |
 //! | `packets.rs` | packets that the stack does not use itself, and those that the program has made |
 
 mod fragments;

@@ -5,10 +5,10 @@
 //! |---|---|
 //! | `segments.rs` | segments without a connection: whom they are for, and RSTs |
 //! | `listeners.rs`, `connect.rs` | listeners, and active opens |
-//! | `half_open.rs`, `syn_cache.rs` | passive opens before they are connections: their rules, and their entries |
+//! | `half_open.rs`, `syn_cache.rs` | half-open connections: rules and entries |
 //! | `syn_cookies.rs` | passive opens without an entry |
-//! | `incoming.rs`, `held_syns.rs` | SYNs that wait for the application's answer: their rules, and their records |
-//! | `fast_open.rs`, `fast_open_cookies.rs` | TCP Fast Open on both sides: who may, and the server's cookies |
+//! | `incoming.rs`, `held_syns.rs` | SYNs held for the application: rules and records |
+//! | `fast_open.rs`, `fast_open_cookies.rs` | TCP Fast Open on both sides, and the server's cookies |
 //! | `time_wait.rs` | what segments for records in TIME-WAIT call for |
 
 mod connect;

@@ -5,7 +5,7 @@
 //! | `stream.rs` | state of the whole connection: SND.*, path estimates, congestion control, totals |
 //! | `losses.rs` | state once something was lost: the RTO response, totals of repairs |
 //! | `flight.rs` | state while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
-//! | `data/buffer.rs`, `data/chunks.rs` | the stream's bytes from SND.UNA on: in a ring, or in memory that the application shares |
+//! | `data/buffer.rs`, `data/chunks.rs` | bytes from SND.UNA on: in a ring, or in shared memory |
 //! | `data/allowance.rs`, `data/wanted.rs` | how many there may be, and what a writer waits for |
 //! | `window.rs`, `window_wait.rs` | the peer's window, and what the sender waits for because of it |
 //! | `measure/chrono.rs` | time with something to deliver, and what limited the sender meanwhile |
@@ -20,8 +20,8 @@
 //! | `accecn.rs` | what the peer tells by accurate ECN |
 //! | `mtu/path_mtu.rs`, `mtu/packet_too_big.rs` | the path MTU according to ICMP |
 //! | `mtu/device_mtu.rs` | the MTU of the device has changed |
-//! | `mtu/black_hole.rs`, `mtu/mtu_search.rs` | packets that vanish because of their size, and the search for the largest that does not |
-//! | `next.rs`, `gate.rs`, `data/new_data.rs` | what to send: the choice, the windows, Nagle and SWS avoidance |
+//! | `mtu/black_hole.rs`, `mtu/mtu_search.rs` | packetization layer path MTU discovery (RFC 4821) |
+//! | `next.rs`, `gate.rs`, `data/new_data.rs` | what to send: windows, Nagle, SWS avoidance |
 //! | `pacer.rs` | when the next data may be sent |
 //! | `reserve.rs`, `reservations.rs` | packets in the egress scheduler |
 //! | `sent.rs` | what a departure commits |

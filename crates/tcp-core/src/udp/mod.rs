@@ -1,7 +1,7 @@
 //! UDP (RFC 768): sockets of applications, and flows to any address and port.
 //!
 //! ```text
-//!   in   ingest ─► flow of the four-tuple ─► socket of the port ─► new flow, if somebody takes them ─► ICMP error
+//!   in   ingest ─► flow of the four-tuple ─► socket of the port ─► new flow, if taken ─► ICMP error
 //!                         └───────────┬──────────────┘
 //!                               bounded queue ─► recv
 //!   out  send ─► egress scheduler, as a packet without a connection ─► device
