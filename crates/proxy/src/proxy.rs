@@ -32,17 +32,17 @@ const NAMES: usize = 16_384;
 /// How a proxy carries on what comes to it.
 #[derive(Clone)]
 pub struct Config {
-    /// Which way what takes. Default: everything straight to its destination.
+    /// Where connections and flows are forwarded. Default: directly to their destinations.
     pub rules: Rules,
-    /// Addresses that stand for the proxy itself. Default: none.
+    /// The proxy's own addresses. Default: none.
     pub own: Vec<IpAddr>,
-    /// Who stands behind port 53 of these. Default: nobody.
+    /// Resolvers that answer on port 53 of these. Default: none.
     pub resolvers: Resolvers,
-    /// What the names are for that clients ask these for. Default: rules and upstreams.
+    /// What the names in their answers are used for. Default: rules and upstreams.
     pub names: NameUse,
-    /// Whose datagrams reach a client's UDP socket. Default: those of hosts that it has sent to.
+    /// Filtering of datagrams to clients (RFC 4787, section 5). Default: address-dependent.
     pub filtering: Filtering,
-    /// By what connections and flows leave. Default: the kernel's sockets.
+    /// How connections and flows leave. Default: by the kernel's sockets.
     pub exit: Exit,
     /// The interface whose packets come to the proxy, if it is of this network namespace: what the
     /// kernel's sockets would send there fails, because it would come back. Default: none.
@@ -73,8 +73,8 @@ pub struct Config {
     pub windows: u64,
     /// Longest IP packet towards clients, in bytes. Default: 1,500.
     pub mtu: u32,
-    /// Who is told of trouble: an upstream that fails, descriptors that are used up. Default:
-    /// nobody.
+    /// Called with a line of text about trouble: an upstream that fails, descriptors that are used
+    /// up. Default: `None`.
     pub say: Option<Say>,
 }
 

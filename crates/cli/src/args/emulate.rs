@@ -47,9 +47,10 @@ pub(crate) struct EmulateArgs {
     /// Largest IP packet of the program's interface, in bytes
     #[arg(long, default_value = "1500", value_parser = values::mtu)]
     pub(crate) mtu: u32,
-    /// Who resolves the program's names [default: those of /etc/resolv.conf, in their order]
+    /// Resolver of the program's names [default: those of /etc/resolv.conf, in their order]
     ///
-    /// It stands behind port 53 of ACKLINE_BASE, which the program's own /etc/resolv.conf names.
+    /// The emulator answers DNS on port 53 of ACKLINE_BASE, which the program's /etc/resolv.conf
+    /// names.
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = values::resolver)]
     pub(crate) resolver: Option<Resolver>,
     /// Leave the program the capabilities of this process, with which it can leave its namespaces

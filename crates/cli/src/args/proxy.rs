@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Carry a program's or a network's connections on: directly, through SOCKS5 or an HTTP proxy
+/// Forward a program's or a network's connections: directly, through SOCKS5 or an HTTP proxy
 ///
 /// TCP connections and UDP flows of the device end in a stack of ackline that accepts any address,
 /// and are carried on by --upstream or the rules of --config. A client's SYN is answered when its
@@ -23,33 +23,33 @@ use std::time::Duration;
 #[command(after_long_help = EXAMPLES)]
 #[command(group = ArgGroup::new("device").required(true).args(["command", "tun", "netns", "fd", "socket"]))]
 pub(crate) struct ProxyArgs {
-    /// Who carries connections on that no rule is for: direct, socks5://[USER:PASSWORD@]HOST:PORT
-    /// or http://... [default: direct]
+    /// Upstream for connections that no rule matches: direct, socks5://[USER:PASSWORD@]HOST:PORT or
+    /// http://... [default: direct]
     ///
-    /// All users of this machine can read a command line: a password belongs into --config, in a
-    /// file that only you can read.
+    /// All users of this machine can read a command line: put a password into the file of
+    /// --config, readable only by you.
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<Upstream>,
     /// Rules, upstreams and limits, in TOML (docs/proxy.md)
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
-    /// Resolver, asked through the upstream: 192.0.2.53, or tcp://192.0.2.53 over TCP; may be given
-    /// again [default: this machine's resolvers, asked directly]
+    /// Resolver, queried through the upstream: 192.0.2.53, or tcp://192.0.2.53 over TCP; may be
+    /// given again [default: this machine's resolvers, queried directly]
     ///
-    /// It stands behind port 53 of the proxy's own address. An upstream without datagrams needs
-    /// tcp://. Of several, the next one is asked if one does not answer.
+    /// The proxy answers DNS on port 53 of its own address. An upstream without UDP needs tcp://. Of
+    /// several, the next one is tried if one does not answer.
     #[arg(long, value_name = "[tcp://]ADDRESS[:PORT]")]
     pub(crate) dns: Vec<Resolver>,
-    /// What the names are for that clients ask these resolvers for: off, rules (by domain), or
-    /// upstreams, which then get a name instead of its address [default: upstreams]
+    /// What names from DNS answers are used for: off, rules (by domain), or upstreams, which then
+    /// get a name instead of its address [default: upstreams]
     ///
     /// An upstream gets a name only if the client knows the address by this name alone, and no rule
-    /// with "to" had a say.
+    /// with "to" was evaluated.
     #[arg(long, value_name = "off|rules|upstreams")]
     pub(crate) names: Option<NameUse>,
-    /// Whose datagrams reach a client's UDP socket: endpoint-independent (anybody's),
-    /// address-dependent (those of hosts that it has sent to) or address-and-port-dependent
-    /// [default: address-dependent]
+    /// Which sources' datagrams reach a client's UDP socket: endpoint-independent (any),
+    /// address-dependent (addresses that it has sent to) or address-and-port-dependent [default:
+    /// address-dependent]
     #[arg(long, value_name = "FILTERING")]
     pub(crate) udp_filtering: Option<Filtering>,
     /// Publish a port of this machine: its connections, or datagrams, go to GUEST with the client's
@@ -107,8 +107,7 @@ pub(crate) struct ProxyDeviceArgs {
     /// ack0 mode tun user NAME.
     #[arg(long, value_name = "NAME", value_parser = values::interface)]
     pub(crate) tun: Option<String>,
-    /// Network namespace whose way out the proxy is: of a process, of a name (ip netns), or at a
-    /// path
+    /// Network namespace to give a way out: of a process, of a name (ip netns), or at a path
     ///
     /// A TUN interface with an address and a default route is made there, and goes with the proxy,
     /// which stays in its own namespace. Needs CAP_SYS_ADMIN, unless the namespace is that of a
@@ -149,15 +148,15 @@ pub(crate) struct ProxyDeviceArgs {
     pub(crate) shards: Shards,
 }
 
-/// By what connections and flows leave.
+/// How connections and flows leave.
 #[derive(Args)]
 #[command(next_help_heading = "Way out")]
 pub(crate) struct OutArgs {
     /// Ethernet interface by which connections and flows leave, instead of the kernel's sockets
     ///
-    /// They are those of a second stack then, a host of its own on that network. --sched,
-    /// --egress-rate and other policies are its, so they order all that leaves: the data of
-    /// uploads, and the ACKs of downloads.
+    /// A second stack then opens them, as another host on that network. --sched, --egress-rate and
+    /// other policies apply to this stack, so they schedule all that leaves: the data of uploads,
+    /// and the ACKs of downloads.
     #[arg(long, value_name = "NAME", value_parser = values::interface, requires = "out_local")]
     pub(crate) out_dev: Option<String>,
     /// Address of that host with its prefix length, which nobody else has there; once per IP
@@ -182,7 +181,7 @@ Examples:
   ackline proxy --tun ack0 --route 10.0.0.0/8 --upstream http://proxy.example.org:3128 --metrics :9464
   ackline proxy --tun ack0 --out-dev wan0 --out-local 192.168.178.2/24 --out-gateway 192.168.178.1 --sched kalampoukas --egress-rate 950kbit
 
-What clients see: an RST if the destination refuses, an ICMP error if no way leads there or the upstream itself fails, and silence if it \
+What clients see: an RST if the destination refuses, an ICMP error if it is unreachable or the upstream itself fails, and no reply if it \
 does not answer.
 
 Exit status: that of the program, 128+N if signal N ended it; without a program 0 after SIGINT or SIGTERM; others as in ackline --help.";
