@@ -16,7 +16,7 @@ use ackline::core::policy::cc::{
     AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Phase, Reaction, Restart, SendDecision,
     SsthreshRule, Undo,
 };
-use ackline::core::policy::spec::{Entry, ParamInfo, SpecError};
+use ackline::core::policy::spec::{Entry, Key, Keyed, ParamRow, SpecError};
 use ackline::core::policy::{NewCongestionControl, Params, conformance};
 use ackline::core::{
     AcceptConfig, ConnConfig, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, Rate, RxPacket,
@@ -33,7 +33,7 @@ use std::sync::Arc;
 struct Gentle {
     window: Window,
     ssthresh: Window,
-    queue: u64,
+    settings: Settings,
     /// The round ends when this is acknowledged.
     round_end: Option<SeqNum>,
     /// Smallest RTT of the round.
@@ -42,9 +42,9 @@ struct Gentle {
 }
 
 impl Gentle {
-    fn new(init: &CcInit, queue: u64) -> Self {
+    fn new(init: &CcInit, settings: Settings) -> Self {
         let (window, ssthresh) = (init.initial_window, init.ssthresh);
-        Self { window, ssthresh, queue, round_end: None, round_rtt: None, saved: (window, ssthresh) }
+        Self { window, ssthresh, settings, round_end: None, round_rtt: None, saved: (window, ssthresh) }
     }
 
     fn cut(&mut self, view: &FlowView) {
@@ -59,7 +59,7 @@ impl Gentle {
         let waiting = rtt.saturating_sub(min).as_nanos();
         let queued = self.window.mul_ratio(waiting, rtt.as_nanos().max(1));
         let smss = Window::from_bytes(u64::from(view.smss));
-        let target = smss.mul_ratio(self.queue, 1);
+        let target = smss.mul_ratio(self.settings.queue, 1);
         if queued > target {
             // Half of the excess: what the other half does shows only a round trip later.
             let excess = queued.saturating_sub(target).mul_ratio(1, 2);
@@ -130,32 +130,34 @@ impl CongestionControl for Gentle {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.queue = queue(params, self.queue)?;
-        Ok(())
+        self.settings.set("gentle", params)
     }
 }
 
-const PARAMS: &[ParamInfo] =
-    &[ParamInfo { name: "queue", default: "4", range: "1..1000", summary: "segments to keep in the queue" }];
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    /// Segments to keep in the queue.
+    queue: u64,
+}
 
-fn queue(params: &Params, default: u64) -> Result<u64, SpecError> {
-    let mut queue = default;
-    for param in params.iter() {
-        match param.key() {
-            "queue" => queue = param.integer(1..=1000)?,
-            _ => return Err(param.unknown("gentle", PARAMS)),
-        }
+impl Default for Settings {
+    fn default() -> Self {
+        Self { queue: 4 }
     }
-    Ok(queue)
+}
+
+impl Keyed for Settings {
+    const KEYS: &'static [Key<Self>] =
+        &[Key::count("queue", 1..=1000, "segments to keep in the queue", |settings| &mut settings.queue)];
 }
 
 const MINE: Entry<NewCongestionControl> = Entry {
     summary: "keeps a fixed number of its own segments in the queue",
     source: "this file",
-    params: PARAMS,
+    keys: ParamRow::of::<Settings>,
     ..Entry::new("gentle", |params| {
-        let queue = queue(params, 4)?;
-        Ok(Arc::new(move |init: &CcInit| Box::new(Gentle::new(init, queue))))
+        let settings = Settings::from_params("gentle", params)?;
+        Ok(Arc::new(move |init: &CcInit| Box::new(Gentle::new(init, settings))))
     })
 };
 

@@ -2,15 +2,13 @@
 
 use ackline::core::policy::NewCongestionControl;
 use ackline::core::policy::spec::Entry;
-use ackline::core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};
+use ackline::core::policy::window::{DecreaseCx, GrowthCx, WindowGrowth, Windows};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Reno;
 
 impl WindowGrowth for Reno {
-    fn name(&self) -> &'static str {
-        "small-reno"
-    }
+    const NAME: &'static str = "small-reno";
 
     /// Equation 3.
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
@@ -24,7 +22,6 @@ impl WindowGrowth for Reno {
 }
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    summary: "adds a segment per round trip, halves after a loss",
     source: "RFC 5681",
-    ..Entry::new("small-reno", |params| window::make(Reno, params))
+    ..Entry::growth::<Reno>("adds a segment per round trip, halves after a loss")
 };

@@ -7,7 +7,7 @@
 
 use ackline::core::policy::NewCongestionControl;
 use ackline::core::policy::spec::Entry;
-use ackline::core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};
+use ackline::core::policy::window::{DecreaseCx, GrowthCx, WindowGrowth, Windows};
 use ackline::core::{Duration, SeqNum};
 
 #[derive(Clone, Debug, Default)]
@@ -30,9 +30,7 @@ impl Vegas {
 }
 
 impl WindowGrowth for Vegas {
-    fn name(&self) -> &'static str {
-        "small-vegas"
-    }
+    const NAME: &'static str = "small-vegas";
 
     fn observe(&mut self, cx: &GrowthCx<'_>, _w: &Windows) {
         self.rtt = self.rtt.into_iter().chain(cx.ack.rtt).min();
@@ -62,7 +60,6 @@ impl WindowGrowth for Vegas {
 }
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    summary: "keeps two to four of its segments in the queue",
     source: "Brakmo & Peterson 1995",
-    ..Entry::new("small-vegas", |params| window::make(Vegas::default(), params))
+    ..Entry::growth::<Vegas>("keeps two to four of its segments in the queue")
 };

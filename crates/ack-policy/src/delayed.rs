@@ -7,8 +7,5 @@ use ackline_tcp_core::policy::spec::Entry;
 pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
     aliases: &["rfc5681"],
     source: "RFC 1122 section 4.2.3.2, RFC 5681 section 4.2",
-    ..Entry::<NewAckPolicy>::of::<DelayedAck>(
-        "delayed",
-        "one ACK for every so many full segments, or after a fixed delay",
-    )
+    ..Entry::ack::<DelayedAck>("delayed", "one ACK for every so many full segments, or after a fixed delay")
 };

@@ -2,24 +2,20 @@
 //! allows, at the price of twice the ACKs; a super-packet is one arrival.
 
 use ackline_tcp_core::policy::NewAckPolicy;
-use ackline_tcp_core::policy::ack::{AckCause, AckInit, AckPlan, AckPolicy, DataArrival, RecvView};
-use ackline_tcp_core::policy::spec::Entry;
-use alloc::boxed::Box;
-use alloc::sync::Arc;
+use ackline_tcp_core::policy::ack::{AckCause, AckPlan, AckPolicy, DataArrival, RecvView};
+use ackline_tcp_core::policy::spec::{Entry, Keyed};
 
 pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
     aliases: &["quickack"],
-    summary: "an ACK for every arrival",
     source: "RFC 9293 section 3.8.6.3",
-    ..Entry::new("immediate", |params| {
-        params.reject_all("immediate")?;
-        Ok(Arc::new(|_: &AckInit| Box::new(Immediate)))
-    })
+    ..Entry::ack::<Immediate>("immediate", "an ACK for every arrival")
 };
 
 /// Acknowledges every arrival at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Immediate;
+
+impl Keyed for Immediate {}
 
 impl AckPolicy for Immediate {
     fn name(&self) -> &'static str {
@@ -27,10 +23,6 @@ impl AckPolicy for Immediate {
     }
 
     fn on_data(&mut self, _view: &RecvView, _data: &DataArrival) -> AckPlan {
-        AckPlan::NOW
-    }
-
-    fn on_timeout(&mut self, _view: &RecvView) -> AckPlan {
         AckPlan::NOW
     }
 

@@ -40,7 +40,7 @@ pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
     source: "Linux 6.x",
     keys: ParamRow::of::<Settings>,
     ..Entry::new(NAME, |params| {
-        let settings = Arc::new(Settings::default().with(params)?);
+        let settings = Arc::new(Settings::from_params(NAME, params)?);
         Ok(Arc::new(move |_: &AckInit| Box::new(LinuxLike::new(settings.clone()))))
     })
 };
@@ -74,21 +74,18 @@ impl Keyed for Settings {
         Key::time("min", DELAYS, "shortest delay", |it| &mut it.min),
         Key::time("max", DELAYS, "longest delay", |it| &mut it.max),
     ];
-}
 
-/// What the delay may be.
-const DELAYS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(499);
-
-impl Settings {
-    fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        self.set(NAME, params)?;
+    fn check(&self) -> Result<(), SpecError> {
         if self.min > self.max {
             let text = alloc::format!("min={:?} is longer than max={:?}", self.min, self.max);
             return Err(SpecError::new(text));
         }
-        Ok(self)
+        Ok(())
     }
 }
+
+/// What the delay may be.
+const DELAYS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(499);
 
 /// The ACK policy of a Linux host.
 #[derive(Clone, Debug)]
@@ -301,7 +298,9 @@ impl AckPolicy for LinuxLike {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.settings = Arc::new(self.settings.with(params)?);
+        let mut settings = *self.settings;
+        settings.set(NAME, params)?;
+        self.settings = Arc::new(settings);
         self.delay = self.delay.clamp(self.settings.min, self.settings.max);
         self.quick = self.quick.min(self.settings.quick);
         Ok(())

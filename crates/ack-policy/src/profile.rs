@@ -7,30 +7,8 @@
 //! | window that an ACK advertises | by RFC 9293's silly window avoidance (section 3.8.6.2.2) | all that is free |
 //! | delays and limits | within those of RFC 9293 | as measured |
 
-use ackline_tcp_core::policy::SpecError;
 use ackline_tcp_core::policy::ack::{AckPlan, RecvView, WindowHint};
-use ackline_tcp_core::policy::spec::{Param, ParamInfo};
-
-pub(crate) const PROFILE: ParamInfo = ParamInfo {
-    name: "profile",
-    default: "default",
-    range: "default|paper",
-    summary: "values to begin with: fit for real networks, or those of the paper",
-};
-
-pub(crate) const MSS: ParamInfo = ParamInfo {
-    name: "mss",
-    default: "seen",
-    range: "seen|announced",
-    summary: "a full segment: the largest seen, or (paper) what was announced",
-};
-
-pub(crate) const WINDOW: ParamInfo = ParamInfo {
-    name: "window",
-    default: "sws",
-    range: "sws|all",
-    summary: "an ACK shows: what RFC 9293's rule permits, or (paper) all that is free",
-};
+use ackline_tcp_core::policy::spec::Key;
 
 /// Initial values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +17,43 @@ pub(crate) enum Profile {
     Paper,
 }
 
-impl Profile {
-    pub(crate) fn read(param: Param<'_>) -> Result<Self, SpecError> {
-        Ok(if param.choice(&["default", "paper"])? == 1 { Self::Paper } else { Self::Default })
-    }
+/// Parameters that begin with the values of a profile.
+pub(crate) trait Profiled: PartialEq + Sized {
+    /// The same policy with the values of `profile`.
+    fn with_profile(&self, profile: Profile) -> Self;
+}
+
+/// `profile`, which sets everything that is not given.
+pub(crate) const fn profile<C: Profiled>() -> Key<C> {
+    Key::choice(
+        "profile",
+        &["default", "paper"],
+        "values to begin with: fit for real networks, or those of the paper",
+        |it| usize::from(*it == it.with_profile(Profile::Paper)),
+        |it, at| *it = it.with_profile(if at == 1 { Profile::Paper } else { Profile::Default }),
+    )
+}
+
+/// `mss`, among the parameters `C`.
+pub(crate) const fn mss<C: AsRef<Host> + AsMut<Host>>() -> Key<C> {
+    Key::choice(
+        "mss",
+        &["seen", "announced"],
+        "a full segment: the largest seen, or (paper) what was announced",
+        |it| usize::from(it.as_ref().announced),
+        |it, at| it.as_mut().announced = at == 1,
+    )
+}
+
+/// `window`, among the parameters `C`.
+pub(crate) const fn window<C: AsRef<Host> + AsMut<Host>>() -> Key<C> {
+    Key::choice(
+        "window",
+        &["sws", "all"],
+        "an ACK shows: what RFC 9293's rule permits, or (paper) all that is free",
+        |it| usize::from(it.as_ref().window == WindowHint::AllFree),
+        |it, at| it.as_mut().window = if at == 1 { WindowHint::AllFree } else { WindowHint::Sws },
+    )
 }
 
 /// The rows of the table above that all policies with a profile share.
@@ -58,19 +69,6 @@ impl Host {
             Profile::Default => Self { announced: false, window: WindowHint::Sws },
             Profile::Paper => Self { announced: true, window: WindowHint::AllFree },
         }
-    }
-
-    /// Sets [`MSS`] or [`WINDOW`]; false for any other parameter.
-    pub(crate) fn take(&mut self, param: Param<'_>) -> Result<bool, SpecError> {
-        match param.key() {
-            "mss" => self.announced = param.choice(&["seen", "announced"])? == 1,
-            "window" => {
-                let all = param.choice(&["sws", "all"])? == 1;
-                self.window = if all { WindowHint::AllFree } else { WindowHint::Sws };
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
     }
 
     /// The size of a full segment, at least 1.

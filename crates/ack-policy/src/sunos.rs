@@ -11,11 +11,11 @@
 //! It fails if 35 % of the buffer is more than the sender ever has outstanding: then each tick
 //! releases one buffer.
 
-use crate::profile::{Edge, Host, MSS, PROFILE, Profile, WINDOW};
+use crate::profile::{Edge, Host, Profile, Profiled, mss, profile, window};
 use ackline_tcp_core::policy::ack::{
     AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, SoftObligations,
 };
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::spec::{Entry, Key, Keyed, ParamRow};
 use ackline_tcp_core::policy::{Metrics, NewAckPolicy, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant};
 use alloc::boxed::Box;
@@ -27,9 +27,9 @@ pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
     aliases: &["bsd-delayed"],
     summary: "an ACK for 35 % of the receive buffer or two segments, or at a tick of 200 ms",
     source: "SunOS 4.1; Chang, Chan and Yeung, section 15.2",
-    params: Settings::TABLE,
+    keys: ParamRow::of::<Settings>,
     ..Entry::new(NAME, |params| {
-        let settings = Settings::new(Profile::Default).with(params)?;
+        let settings = Settings::from_params(NAME, params)?;
         Ok(Arc::new(move |_: &AckInit| Box::new(SunOsDelayed::new(settings))))
     })
 };
@@ -66,31 +66,56 @@ struct Settings {
     phase: Duration,
 }
 
-impl Settings {
-    const TABLE: &[ParamInfo] = &[
-        PROFILE,
-        ParamInfo {
-            name: "timer",
-            default: "tick",
-            range: "tick|segment",
-            summary: "a delayed ACK waits for a tick that runs freely, or a time from its first byte",
-        },
-        ParamInfo {
-            name: "delay",
-            default: "200ms",
-            range: "1ms..500ms",
-            summary: "time between ticks, or from the first byte; the connection's hold limit caps it",
-        },
-        ParamInfo {
-            name: "phase",
-            default: "0ms",
-            range: "0ms..500ms",
-            summary: "when the clock first ticks",
-        },
-        MSS,
-        WINDOW,
-    ];
+impl Default for Settings {
+    fn default() -> Self {
+        Self::new(Profile::Default)
+    }
+}
 
+impl Profiled for Settings {
+    fn with_profile(&self, profile: Profile) -> Self {
+        Self::new(profile)
+    }
+}
+
+impl AsRef<Host> for Settings {
+    fn as_ref(&self) -> &Host {
+        &self.host
+    }
+}
+
+impl AsMut<Host> for Settings {
+    fn as_mut(&mut self) -> &mut Host {
+        &mut self.host
+    }
+}
+
+/// The longest delay.
+const LONGEST: Duration = Duration::from_millis(500);
+
+impl Keyed for Settings {
+    const KEYS: &'static [Key<Self>] = &[
+        profile(),
+        Key::choice(
+            "timer",
+            &["tick", "segment"],
+            "a delayed ACK waits for a tick that runs freely, or a time from its first byte",
+            |it| it.timer as usize,
+            |it, at| it.timer = [Timer::Tick, Timer::Segment][at],
+        ),
+        Key::time(
+            "delay",
+            Duration::from_millis(1)..=LONGEST,
+            "time between ticks, or from the first byte; the connection's hold limit caps it",
+            |it| &mut it.delay,
+        ),
+        Key::time("phase", Duration::ZERO..=LONGEST, "when the clock first ticks", |it| &mut it.phase),
+        mss(),
+        window(),
+    ];
+}
+
+impl Settings {
     const fn new(profile: Profile) -> Self {
         Self {
             host: Host::new(profile),
@@ -98,27 +123,6 @@ impl Settings {
             delay: Duration::from_millis(200),
             phase: Duration::ZERO,
         }
-    }
-
-    fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        if let Some(profile) = params.get(PROFILE.name) {
-            self = Self::new(Profile::read(profile)?);
-        }
-        let longest = Duration::from_millis(500);
-        for param in params.iter() {
-            match param.key() {
-                "profile" => {}
-                "timer" => {
-                    let segment = param.choice(&["tick", "segment"])? == 1;
-                    self.timer = if segment { Timer::Segment } else { Timer::Tick };
-                }
-                "delay" => self.delay = param.duration(Duration::from_millis(1)..=longest)?,
-                "phase" => self.phase = param.duration(Duration::ZERO..=longest)?,
-                _ if self.host.take(param)? => {}
-                _ => return Err(param.unknown(NAME, Self::TABLE)),
-            }
-        }
-        Ok(self)
     }
 
     /// When the ACK is due for data that has waited since `since`.
@@ -214,8 +218,7 @@ impl AckPolicy for SunOsDelayed {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.settings = self.settings.with(params)?;
-        Ok(())
+        self.settings.set(NAME, params)
     }
 }
 
@@ -242,7 +245,7 @@ mod tests {
     const MSS: u32 = 9_148;
 
     fn policy(params: &str) -> SunOsDelayed {
-        SunOsDelayed::new(Settings::new(Profile::Default).with(&params.parse().unwrap()).unwrap())
+        SunOsDelayed::new(Settings::from_params(NAME, &params.parse().unwrap()).unwrap())
     }
 
     /// `unacked` bytes wait since `since` ms, and another segment arrives at `now` ms.

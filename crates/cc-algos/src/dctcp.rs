@@ -22,7 +22,7 @@
 use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::builtin::NewReno;
 use ackline_tcp_core::policy::cc::{CcInit, EcnUse};
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::spec::{Entry, Key, Keyed, ParamRow};
 use ackline_tcp_core::policy::window::{
     DecreaseCx, GrowthCx, MovedBy, Signal, WindowControl, WindowGrowth, Windows,
 };
@@ -34,10 +34,10 @@ use alloc::sync::Arc;
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     summary: "reduces the window by half the share of data marked by ECN (needs ECN of kind dctcp)",
     source: "RFC 8257",
-    params: DctcpParams::TABLE,
+    keys: ParamRow::of::<DctcpParams>,
     ecn: Ecn::Dctcp,
-    ..Entry::new("dctcp", |params| {
-        let params = DctcpParams::default().with(params)?;
+    ..Entry::new(Dctcp::NAME, |params| {
+        let params = DctcpParams::from_params(Dctcp::NAME, params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(Dctcp::new(init, params))))
     })
 };
@@ -65,38 +65,16 @@ impl Default for DctcpParams {
     }
 }
 
-impl DctcpParams {
-    /// The parameters of [`Self::with`].
-    pub const TABLE: &[ParamInfo] = &[
-        ParamInfo {
-            name: "g",
-            default: "0.0625",
-            range: "0.001..1",
-            summary: "weight of the last window of data in the estimate",
-        },
-        ParamInfo {
-            name: "alpha",
-            default: "1",
-            range: "0..1",
-            summary: "estimate of the share of marked data to begin with",
-        },
+impl Keyed for DctcpParams {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::number("g", 0.001..=1.0, "weight of the last window of data in the estimate", |it| &mut it.g),
+        Key::number("alpha", 0.0..=1.0, "estimate of the share of marked data to begin with", |it| {
+            &mut it.alpha
+        }),
     ];
+}
 
-    /// The same with the given changes.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "g" => self.g = param.number(0.001..=1.0)?,
-                "alpha" => self.alpha = param.number(0.0..=1.0)?,
-                _ => return Err(param.unknown("dctcp", Self::TABLE)),
-            }
-        }
-        Ok(self)
-    }
-
+impl DctcpParams {
     fn g_fixed(&self) -> u64 {
         (self.g * f64::from(1_u32 << G_BITS)) as u64
     }
@@ -140,9 +118,7 @@ impl Dctcp {
 }
 
 impl WindowGrowth for Dctcp {
-    fn name(&self) -> &'static str {
-        "dctcp"
-    }
+    const NAME: &'static str = "dctcp";
 
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
         self.reno.increase(cx, w);
@@ -199,7 +175,8 @@ impl WindowGrowth for Dctcp {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let changed = self.params.with(params)?;
+        let mut changed = self.params;
+        changed.set(Self::NAME, params)?;
         if changed.alpha != self.params.alpha {
             return Err(SpecError::new(
                 "alpha of dctcp is where a connection begins, and cannot be set later",
@@ -231,7 +208,7 @@ mod tests {
 
     impl Flow {
         fn new(cwnd: u64, params: &str) -> Self {
-            let params = DctcpParams::default().with(&params.parse().unwrap()).unwrap();
+            let params = DctcpParams::from_params("dctcp", &params.parse().unwrap()).unwrap();
             let mut init = CcInit::new(Instant::from_secs(1), SMSS, segments(cwnd));
             init.ssthresh = segments(cwnd);
             Self { dctcp: Dctcp::new(&init, params), view: FlowView::new(init.now, SMSS) }

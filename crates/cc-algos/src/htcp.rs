@@ -15,33 +15,16 @@
 //! not gain on others, but a flow that loses at random never leaves the first second.
 
 use ackline_tcp_core::policy::cc::CcInit;
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-use ackline_tcp_core::policy::window::{self, DecreaseCx, GrowthCx, MovedBy, Signal, WindowGrowth, Windows};
-use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
+use ackline_tcp_core::policy::spec::{Entry, Key};
+use ackline_tcp_core::policy::window::{DecreaseCx, GrowthCx, MovedBy, Signal, WindowGrowth, Windows};
+use ackline_tcp_core::policy::{Metrics, NewCongestionControl};
 use ackline_tcp_core::{Duration, Instant};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     aliases: &["h-tcp"],
-    summary: "grows the faster the longer ago the last loss; gives up what the queue held",
     source: "draft-leith-tcp-htcp",
-    params: TABLE,
-    ..Entry::new("htcp", |params| window::make(Htcp::default(), params))
+    ..Entry::growth::<Htcp>("grows the faster the longer ago the last loss; gives up what the queue held")
 };
-
-const TABLE: &[ParamInfo] = &[
-    ParamInfo {
-        name: "adaptive_backoff",
-        default: "on",
-        range: "on|off",
-        summary: "beta from the RTTs; off: always 0.5",
-    },
-    ParamInfo {
-        name: "rtt_scaling",
-        default: "off",
-        range: "on|off",
-        summary: "growth per second, and not per round trip, in units of 100 ms",
-    },
-];
 
 const BETA_MIN: f64 = 0.5;
 const BETA_MAX: f64 = 0.8;
@@ -113,9 +96,13 @@ impl Htcp {
 }
 
 impl WindowGrowth for Htcp {
-    fn name(&self) -> &'static str {
-        "htcp"
-    }
+    const NAME: &'static str = "htcp";
+    const KEYS: &'static [Key<Self>] = &[
+        Key::switch("adaptive_backoff", "beta from the RTTs; off: always 0.5", |it| &mut it.adaptive_backoff),
+        Key::switch("rtt_scaling", "growth per second, and not per round trip, in units of 100 ms", |it| {
+            &mut it.rtt_scaling
+        }),
+    ];
 
     fn start(&mut self, init: &CcInit) {
         self.last_loss = init.now;
@@ -165,17 +152,6 @@ impl WindowGrowth for Htcp {
         if let Some(min_rtt) = self.min_rtt {
             report.micros("rtt_min_us", min_rtt);
         }
-    }
-
-    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "adaptive_backoff" => self.adaptive_backoff = param.switch()?,
-                "rtt_scaling" => self.rtt_scaling = param.switch()?,
-                _ => return Err(param.unknown("htcp", TABLE)),
-            }
-        }
-        Ok(())
     }
 }
 

@@ -21,31 +21,16 @@
 
 use crate::round_trip::RoundTrip;
 use ackline_tcp_core::Duration;
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-use ackline_tcp_core::policy::window::{self, DecreaseCx, GrowthCx, MovedBy, WindowGrowth, Windows};
-use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
+use ackline_tcp_core::policy::spec::{Entry, Key};
+use ackline_tcp_core::policy::window::{DecreaseCx, GrowthCx, MovedBy, WindowGrowth, Windows};
+use ackline_tcp_core::policy::{Metrics, NewCongestionControl};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    summary: "loss decides when, queueing delay how much: fast on an empty path, gentle on a full one",
     source: "Liu, Basar and Srikant 2008",
-    params: TABLE,
-    ..Entry::new("illinois", |params| window::make(Illinois::default(), params))
+    ..Entry::growth::<Illinois>(
+        "loss decides when, queueing delay how much: fast on an empty path, gentle on a full one",
+    )
 };
-
-const TABLE: &[ParamInfo] = &[
-    ParamInfo {
-        name: "alpha_max",
-        default: "10",
-        range: "1..100",
-        summary: "segments per round trip while there is no queue",
-    },
-    ParamInfo {
-        name: "win_thresh",
-        default: "15",
-        range: "1..1000000",
-        summary: "segments below which it is Reno",
-    },
-];
 
 const ALPHA_MIN: f64 = 0.3;
 const BETA_MIN: f64 = 0.125;
@@ -146,9 +131,13 @@ fn beta_of(d_a: f64, d_m: f64) -> f64 {
 }
 
 impl WindowGrowth for Illinois {
-    fn name(&self) -> &'static str {
-        "illinois"
-    }
+    const NAME: &'static str = "illinois";
+    const KEYS: &'static [Key<Self>] = &[
+        Key::number("alpha_max", 1.0..=100.0, "segments per round trip while there is no queue", |it| {
+            &mut it.alpha_max
+        }),
+        Key::number("win_thresh", 1.0..=1e6, "segments below which it is Reno", |it| &mut it.win_thresh),
+    ];
 
     fn observe(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
         if let Some(rtt) = cx.ack.rtt {
@@ -186,17 +175,6 @@ impl WindowGrowth for Illinois {
             report.micros("base_rtt_us", base_rtt);
             report.micros("rtt_max_us", self.max_rtt);
         }
-    }
-
-    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "alpha_max" => self.alpha_max = param.number(1.0..=100.0)?,
-                "win_thresh" => self.win_thresh = param.number(1.0..=1e6)?,
-                _ => return Err(param.unknown("illinois", TABLE)),
-            }
-        }
-        Ok(())
     }
 }
 

@@ -20,32 +20,15 @@
 //! Reno. Congestion on the way back delays it as well.
 
 use crate::round_trip::RoundTrip;
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-use ackline_tcp_core::policy::window::{self, DecreaseCx, GrowthCx, MovedBy, WindowGrowth, Windows};
-use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
+use ackline_tcp_core::policy::spec::{Entry, Key};
+use ackline_tcp_core::policy::window::{DecreaseCx, GrowthCx, MovedBy, WindowGrowth, Windows};
+use ackline_tcp_core::policy::{Metrics, NewCongestionControl};
 use ackline_tcp_core::{Duration, Instant, Window};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    summary: "takes what others leave, and makes a queue of at most 60 ms",
     source: "RFC 6817, draft-irtf-iccrg-ledbat-plus-plus",
-    params: TABLE,
-    ..Entry::new("ledbat", |params| window::make(Ledbat::default(), params))
+    ..Entry::growth::<Ledbat>("takes what others leave, and makes a queue of at most 60 ms")
 };
-
-const TABLE: &[ParamInfo] = &[
-    ParamInfo {
-        name: "target",
-        default: "60ms",
-        range: "1ms..100ms",
-        summary: "queueing delay that it makes at most (RFC 6817: 100 ms or less)",
-    },
-    ParamInfo {
-        name: "slowdown",
-        default: "on",
-        range: "on|off",
-        summary: "slow down from time to time, to see the path without a queue",
-    },
-];
 
 /// Minutes of the base's history (RFC 6817, `BASE_HISTORY`).
 const HISTORY: usize = 10;
@@ -158,9 +141,18 @@ impl Ledbat {
 }
 
 impl WindowGrowth for Ledbat {
-    fn name(&self) -> &'static str {
-        "ledbat"
-    }
+    const NAME: &'static str = "ledbat";
+    const KEYS: &'static [Key<Self>] = &[
+        Key::time(
+            "target",
+            Duration::from_millis(1)..=Duration::from_millis(100),
+            "queueing delay that it makes at most (RFC 6817: 100 ms or less)",
+            |it| &mut it.target,
+        ),
+        Key::switch("slowdown", "slow down from time to time, to see the path without a queue", |it| {
+            &mut it.slows_down
+        }),
+    ];
 
     fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
         if let Some(rtt) = cx.ack.rtt {
@@ -232,19 +224,6 @@ impl WindowGrowth for Ledbat {
             report.micros("queue_us", self.delay());
         }
         report.number("gain", self.gain());
-    }
-
-    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "target" => {
-                    self.target = param.duration(Duration::from_millis(1)..=Duration::from_millis(100))?;
-                }
-                "slowdown" => self.slows_down = param.switch()?,
-                _ => return Err(param.unknown("ledbat", TABLE)),
-            }
-        }
-        Ok(())
     }
 }
 

@@ -2,19 +2,12 @@
 
 use ackline_tcp_core::policy::NewCongestionControl;
 use ackline_tcp_core::policy::builtin::NewReno;
-use ackline_tcp_core::policy::cc::CcInit;
 use ackline_tcp_core::policy::spec::Entry;
-use alloc::boxed::Box;
-use alloc::sync::Arc;
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     aliases: &["newreno"],
-    summary: "halves the window on loss, adds one segment per round trip",
     source: "RFC 5681, RFC 6582, RFC 3465",
-    ..Entry::new("reno", |params| {
-        params.reject_all("reno")?;
-        Ok(Arc::new(|init: &CcInit| Box::new(NewReno::new(init))))
-    })
+    ..Entry::growth::<NewReno>("halves the window on loss, adds one segment per round trip")
 };
 
 #[cfg(test)]

@@ -9,20 +9,16 @@
 //!
 //! Where it fails: two flows that lose together never converge to equal shares.
 
-use crate::aimd::{Aimd, AimdParams, Avoidance, Growth, HYSTART, MAX_SSTHRESH, RTO};
-use ackline_tcp_core::policy::spec::{Entry, Param, ParamInfo};
-use ackline_tcp_core::policy::window::{self, Windows};
+use crate::aimd::{Aimd, AimdParams, Avoidance, Control, Growth, hystart, max_ssthresh, rto};
+use ackline_tcp_core::policy::spec::{Entry, Key, Keyed, ParamRow};
+use ackline_tcp_core::policy::window::Windows;
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, SpecError};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     aliases: &["stcp"],
-    summary: "grows by a hundredth of each segment acknowledged, gives up an eighth",
     source: "Kelly 2003",
-    params: ScalableParams::TABLE,
-    ..Entry::new("scalable", |params| {
-        let scalable = Scalable::new(ScalableParams::default());
-        window::make(Aimd::new(AimdParams::default(), scalable), params)
-    })
+    keys: ParamRow::of::<ScalableParams>,
+    ..Entry::growth::<Aimd<Scalable>>("grows by a hundredth of each segment acknowledged, gives up an eighth")
 };
 
 /// Scalable TCP's parameters.
@@ -35,62 +31,45 @@ pub struct ScalableParams {
     pub b: f64,
     /// Window in segments up to which it is Reno (Kelly's legacy window: 16).
     pub lwnd: u64,
+    pub(crate) window: AimdParams,
 }
 
 impl Default for ScalableParams {
     fn default() -> Self {
-        Self { a: 0.01, b: 0.125, lwnd: 16 }
+        Self { a: 0.01, b: 0.125, lwnd: 16, window: AimdParams::default() }
     }
 }
 
-impl ScalableParams {
-    /// The parameters of `scalable`.
-    pub const TABLE: &[ParamInfo] = &[
-        ParamInfo {
-            name: "a",
-            default: "0.01",
-            range: "0.001..1",
-            summary: "part of a segment added for each one acknowledged",
-        },
-        ParamInfo {
-            name: "b",
-            default: "0.125",
-            range: "0.01..0.9",
-            summary: "part of the window that a loss costs",
-        },
-        ParamInfo {
-            name: "lwnd",
-            default: "16",
-            range: "1..1000000",
-            summary: "segments up to which it is Reno",
-        },
-        MAX_SSTHRESH,
-        HYSTART,
-        RTO,
+impl Keyed for ScalableParams {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::number("a", 0.001..=1.0, "part of a segment added for each one acknowledged", |it| &mut it.a),
+        Key::number("b", 0.01..=0.9, "part of the window that a loss costs", |it| &mut it.b),
+        Key::count("lwnd", 1..=1_000_000, "segments up to which it is Reno", |it| &mut it.lwnd),
+        max_ssthresh(),
+        hystart(),
+        rto(),
     ];
+}
 
-    fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
-        match param.key() {
-            "a" => self.a = param.number(0.001..=1.0)?,
-            "b" => self.b = param.number(0.01..=0.9)?,
-            "lwnd" => self.lwnd = param.integer(1..=1_000_000)?,
-            _ => return Ok(None),
-        }
-        Ok(Some(()))
+impl AsRef<AimdParams> for ScalableParams {
+    fn as_ref(&self) -> &AimdParams {
+        &self.window
+    }
+}
+
+impl AsMut<AimdParams> for ScalableParams {
+    fn as_mut(&mut self) -> &mut AimdParams {
+        &mut self.window
     }
 }
 
 /// a(w) and b(w) of Scalable TCP.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Scalable {
     params: ScalableParams,
 }
 
 impl Scalable {
-    pub(crate) const fn new(params: ScalableParams) -> Self {
-        Self { params }
-    }
-
     /// What a round trip adds to a window of `segments`, in segments.
     fn a(&self, segments: f64) -> f64 {
         if self.is_reno(segments) { 1.0 } else { self.params.a * segments }
@@ -102,10 +81,6 @@ impl Scalable {
 }
 
 impl Growth for Scalable {
-    fn name(&self) -> &'static str {
-        "scalable"
-    }
-
     fn increase(&mut self, at: &Avoidance) -> f64 {
         self.a(at.segments())
     }
@@ -120,13 +95,19 @@ impl Growth for Scalable {
         report.number("a", self.a(w.segments()));
         report.number("b", self.decrease(w.segments()));
     }
+}
 
-    fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
-        self.params.set(param)
+impl Control for Scalable {
+    const NAME: &'static str = "scalable";
+    type Params = ScalableParams;
+
+    fn params(&self) -> &ScalableParams {
+        &self.params
     }
 
-    fn table(&self) -> &'static [ParamInfo] {
-        ScalableParams::TABLE
+    fn adopt(&mut self, params: ScalableParams) -> Result<(), SpecError> {
+        self.params = params;
+        Ok(())
     }
 }
 
@@ -136,26 +117,22 @@ mod tests {
     use crate::aimd::tests::Flow;
     use ackline_tcp_core::policy::conformance;
 
-    fn scalable() -> Scalable {
-        Scalable::new(ScalableParams::default())
-    }
-
     #[test]
     fn each_segment_adds_a_hundredth_and_a_loss_costs_an_eighth() {
-        let mut flow = Flow::avoiding(800.0, scalable());
+        let mut flow = Flow::avoiding(800.0, Scalable::default());
         flow.ack(1, None);
         assert!((flow.w() - 800.01).abs() < 1e-9, "{}", flow.w());
-        let mut flow = Flow::avoiding(800.0, scalable());
+        let mut flow = Flow::avoiding(800.0, Scalable::default());
         flow.lose();
         assert!((flow.w() - 700.0).abs() < 1e-6, "{}", flow.w());
     }
 
     #[test]
     fn a_small_window_is_renos() {
-        let mut flow = Flow::avoiding(16.0, scalable());
+        let mut flow = Flow::avoiding(16.0, Scalable::default());
         flow.ack(1, None);
         assert!((flow.w() - 16.0 - 1.0 / 16.0).abs() < 1e-9, "{}", flow.w());
-        let mut flow = Flow::avoiding(16.0, scalable());
+        let mut flow = Flow::avoiding(16.0, Scalable::default());
         flow.lose();
         assert!((flow.w() - 8.0).abs() < 1e-6, "{}", flow.w());
     }
@@ -164,7 +141,7 @@ mod tests {
     #[test]
     fn what_a_loss_costs_is_regained_in_as_many_round_trips_at_any_window() {
         for start in [100.0, 1000.0, 10_000.0] {
-            let mut flow = Flow::avoiding(start, scalable());
+            let mut flow = Flow::avoiding(start, Scalable::default());
             flow.lose();
             let mut rounds = 0;
             while flow.w() < start {
@@ -184,18 +161,6 @@ mod tests {
             for seed in 0..30 {
                 conformance::congestion_control(&*make, seed);
             }
-        }
-    }
-
-    #[test]
-    fn the_table_of_parameters_shows_the_defaults() {
-        for info in ScalableParams::TABLE {
-            let params: ackline_tcp_core::policy::Params =
-                std::format!("{}={}", info.name, info.default).parse().unwrap();
-            let (mut aimd, mut own) = (AimdParams::default(), ScalableParams::default());
-            let param = params.iter().next().unwrap();
-            assert!(own.set(&param).unwrap().or(aimd.set(&param).unwrap()).is_some());
-            assert_eq!((aimd, own), (AimdParams::default(), ScalableParams::default()), "{}", info.name);
         }
     }
 }

@@ -18,37 +18,14 @@
 use crate::round_trip::RoundTrip;
 use ackline_tcp_core::Duration;
 use ackline_tcp_core::policy::cc::FlowView;
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-use ackline_tcp_core::policy::window::{self, DecreaseCx, GrowthCx, MovedBy, WindowGrowth, Windows};
+use ackline_tcp_core::policy::spec::{Entry, Key, set_keys};
+use ackline_tcp_core::policy::window::{DecreaseCx, GrowthCx, MovedBy, WindowGrowth, Windows};
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    summary: "keeps two to four segments in the queue, by the RTT",
     source: "Brakmo and Peterson 1995",
-    params: TABLE,
-    ..Entry::new("vegas", |params| window::make(Vegas::default(), params))
+    ..Entry::growth::<Vegas>("keeps two to four segments in the queue, by the RTT")
 };
-
-const TABLE: &[ParamInfo] = &[
-    ParamInfo {
-        name: "alpha",
-        default: "2",
-        range: "0..1000",
-        summary: "segments in the queue below which the window grows",
-    },
-    ParamInfo {
-        name: "beta",
-        default: "4",
-        range: "0..1000",
-        summary: "segments in the queue above which it shrinks; at least alpha",
-    },
-    ParamInfo {
-        name: "gamma",
-        default: "1",
-        range: "0..1000",
-        summary: "segments in the queue that end slow start",
-    },
-];
 
 /// The state of one connection.
 #[derive(Clone, Debug)]
@@ -100,9 +77,19 @@ impl Vegas {
 }
 
 impl WindowGrowth for Vegas {
-    fn name(&self) -> &'static str {
-        "vegas"
-    }
+    const NAME: &'static str = "vegas";
+    const KEYS: &'static [Key<Self>] = &[
+        Key::number("alpha", 0.0..=1000.0, "segments in the queue below which the window grows", |it| {
+            &mut it.alpha
+        }),
+        Key::number(
+            "beta",
+            0.0..=1000.0,
+            "segments in the queue above which it shrinks; at least alpha",
+            |it| &mut it.beta,
+        ),
+        Key::number("gamma", 0.0..=1000.0, "segments in the queue that end slow start", |it| &mut it.gamma),
+    ];
 
     fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
         if self.measure(cx.view, cx.ack.rtt, w) {
@@ -157,14 +144,7 @@ impl WindowGrowth for Vegas {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "alpha" => self.alpha = param.number(0.0..=1000.0)?,
-                "beta" => self.beta = param.number(0.0..=1000.0)?,
-                "gamma" => self.gamma = param.number(0.0..=1000.0)?,
-                _ => return Err(param.unknown("vegas", TABLE)),
-            }
-        }
+        set_keys(Self::NAME, Self::KEYS, self, params)?;
         if self.alpha > self.beta {
             return Err(SpecError::new("vegas: alpha must not be more than beta"));
         }

@@ -14,14 +14,13 @@
 
 use ackline_tcp_core::policy::builtin::NewReno;
 use ackline_tcp_core::policy::spec::Entry;
-use ackline_tcp_core::policy::window::{self, DecreaseCx, GrowthCx, MovedBy, WindowGrowth, Windows};
+use ackline_tcp_core::policy::window::{DecreaseCx, GrowthCx, MovedBy, WindowGrowth, Windows};
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl};
 use ackline_tcp_core::{Duration, Instant, Rate, Window};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    summary: "Reno that keeps the estimated bandwidth times the smallest RTT after a loss",
     source: "Grieco and Mascolo 2004",
-    ..Entry::new("westwood", |params| window::make(Westwood::default(), params))
+    ..Entry::growth::<Westwood>("Reno that keeps the estimated bandwidth times the smallest RTT after a loss")
 };
 
 /// The shortest time that a sample covers (Linux, `TCP_WESTWOOD_RTT_MIN`).
@@ -48,9 +47,7 @@ impl Westwood {
 }
 
 impl WindowGrowth for Westwood {
-    fn name(&self) -> &'static str {
-        "westwood"
-    }
+    const NAME: &'static str = "westwood";
 
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
         self.reno.increase(cx, w);

@@ -6,31 +6,26 @@ use ackline::core::policy::spec::{Entry, Key, Keyed};
 use ackline::core::policy::{NewAckPolicy, Params, SpecError};
 
 pub const ENTRY: Entry<NewAckPolicy> =
-    Entry::<NewAckPolicy>::of::<EveryFew>("{{name}}", "an ACK for every few segments, and none later than a delay");
+    Entry::ack::<EveryFew>("{{name}}", "an ACK for every few segments, and none later than a delay");
+
+/// The longest time that data waits for its ACK.
+const DELAY: Duration = Duration::from_millis(40);
 
 /// The state of one connection.
 #[derive(Clone, Debug)]
 pub struct EveryFew {
     segments: u32,
-    delay: Duration,
 }
 
 impl Default for EveryFew {
     fn default() -> Self {
-        Self { segments: 4, delay: Duration::from_millis(40) }
+        Self { segments: 4 }
     }
 }
 
 impl Keyed for EveryFew {
-    const KEYS: &'static [Key<Self>] = &[
-        Key::integer("segments", 1..=64, "full-sized segments per ACK", |it| &mut it.segments),
-        Key::time(
-            "delay",
-            Duration::from_millis(1)..=Duration::from_millis(400),
-            "longest time that data waits for its ACK",
-            |it| &mut it.delay,
-        ),
-    ];
+    const KEYS: &'static [Key<Self>] =
+        &[Key::integer("segments", 1..=64, "full-sized segments per ACK", |it| &mut it.segments)];
 }
 
 impl AckPolicy for EveryFew {
@@ -49,11 +44,7 @@ impl AckPolicy for EveryFew {
         if data.class != DataClass::New || data.fin || view.unacked() >= enough {
             return AckPlan::NOW;
         }
-        AckPlan::Withhold { until: view.oldest_unacked.unwrap_or(view.now) + self.delay }
-    }
-
-    fn on_timeout(&mut self, _: &RecvView) -> AckPlan {
-        AckPlan::NOW
+        AckPlan::Withhold { until: view.oldest_unacked.unwrap_or(view.now) + DELAY }
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
@@ -70,7 +61,7 @@ mod tests {
     #[test]
     fn it_keeps_the_rules_of_its_seam() {
         let registry = Registry::default().with_ack(ENTRY);
-        for spec in ["{{name}}", "{{name}}:segments=1", "{{name}}:segments=64,delay=400ms"] {
+        for spec in ["{{name}}", "{{name}}:segments=1", "{{name}}:segments=64"] {
             let make = registry.ack(spec).unwrap();
             for seed in 0..50 {
                 conformance::ack_policy(&*make, seed);
@@ -81,7 +72,7 @@ mod tests {
     #[test]
     fn wrong_parameters_are_refused() {
         let registry = Registry::default().with_ack(ENTRY);
-        for wrong in ["segments=0", "delay=1", "gamma=1"] {
+        for wrong in ["segments=0", "segments=few", "gamma=1"] {
             assert!(registry.ack(&format!("{{name}}:{wrong}")).is_err(), "{wrong}");
         }
     }

@@ -1,14 +1,12 @@
 //! `{{name}}`: adds one segment per round trip, and gives up a share of the window when data is
 //! lost.
 
-use ackline::core::policy::spec::{Entry, Key, Keyed};
+use ackline::core::policy::NewCongestionControl;
+use ackline::core::policy::spec::{Entry, Key};
 use ackline::core::policy::window::{DecreaseCx, GrowthCx, WindowGrowth, Windows};
-use ackline::core::policy::{NewCongestionControl, Params, SpecError};
 
-pub const ENTRY: Entry<NewCongestionControl> = Entry::<NewCongestionControl>::growth::<Growth>(
-    "{{name}}",
-    "adds one segment per round trip, gives up a share of the window on loss",
-);
+pub const ENTRY: Entry<NewCongestionControl> =
+    Entry::growth::<Growth>("adds one segment per round trip, gives up a share of the window on loss");
 
 /// The state of one connection. A clone of it is what the undo of a needless reduction restores.
 #[derive(Clone, Debug)]
@@ -22,15 +20,10 @@ impl Default for Growth {
     }
 }
 
-impl Keyed for Growth {
+impl WindowGrowth for Growth {
+    const NAME: &'static str = "{{name}}";
     const KEYS: &'static [Key<Self>] =
         &[Key::number("beta", 0.1..=0.9, "share of the window that is kept", |growth| &mut growth.beta)];
-}
-
-impl WindowGrowth for Growth {
-    fn name(&self) -> &'static str {
-        "{{name}}"
-    }
 
     /// Congestion avoidance: `cx.acked` bytes were acknowledged. RFC 5681, equation 3.
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
@@ -40,10 +33,6 @@ impl WindowGrowth for Growth {
     /// Loss, ECN or a timeout, once per window of data.
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
         w.reduce_to(cx.base(w) * self.beta);
-    }
-
-    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.set(self.name(), params)
     }
 }
 

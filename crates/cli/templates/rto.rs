@@ -1,13 +1,13 @@
 //! `{{name}}`: everything that is not SACKed counts as lost, and the window becomes a few segments.
 
 use ackline::core::Window;
+use ackline::core::policy::NewRtoResponse;
 use ackline::core::policy::cc::SsthreshRule;
 use ackline::core::policy::rto::{FirstStep, RtoCc, RtoStep, RtoView};
-use ackline::core::policy::spec::{Entry, Key, Keyed};
-use ackline::core::policy::{NewRtoResponse, Params, SpecError};
+use ackline::core::policy::spec::{Entry, Key};
 
 pub const ENTRY: Entry<NewRtoResponse> =
-    Entry::<NewRtoResponse>::step::<Few>("{{name}}", "what is not SACKed is lost; slow start from a few segments");
+    Entry::rto_step::<Few>("what is not SACKed is lost; slow start from a few segments");
 
 #[derive(Clone, Debug)]
 pub struct Few {
@@ -20,15 +20,10 @@ impl Default for Few {
     }
 }
 
-impl Keyed for Few {
+impl FirstStep for Few {
+    const NAME: &'static str = "{{name}}";
     const KEYS: &'static [Key<Self>] =
         &[Key::integer("segments", 1..=10, "window after a timeout, in segments", |few| &mut few.segments)];
-}
-
-impl FirstStep for Few {
-    fn name(&self) -> &'static str {
-        "{{name}}"
-    }
 
     /// The timer fired. The core sends one segment and backs off, whatever the step says (RFC 6298,
     /// 5.4 to 5.6), and repairs until everything that was outstanding is acknowledged.
@@ -37,10 +32,6 @@ impl FirstStep for Few {
         let mut step = RtoStep::conventional(view.flow.smss);
         step.cc = RtoCc::Timeout { window, ssthresh: SsthreshRule::ByCc };
         step
-    }
-
-    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.set(self.name(), params)
     }
 }
 

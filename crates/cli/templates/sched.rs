@@ -9,18 +9,8 @@ use ackline::core::policy::sched::{
 use ackline::core::policy::spec::Entry;
 use ackline::sched::entry;
 
-pub const ENTRY: Entry<NewEgressScheduler> = Entry {
-    summary: "packets without data before those with data",
-    source: "this crate",
-    // Those of the queue and the shaper around it: rate=, burst=, limit=, acks= and the others.
-    params: &entry::COMMON,
-    ..Entry::new("{{name}}", |params| {
-        entry::shaped(params, |own| {
-            own.reject_all("{{name}}")?;
-            Ok(ControlFirst::default())
-        })
-    })
-};
+pub const ENTRY: Entry<NewEgressScheduler> =
+    entry::of::<ControlFirst>("{{name}}", "packets without data before those with data");
 
 /// Two queues.
 #[derive(Debug, Default)]
@@ -45,11 +35,8 @@ impl EgressScheduler for ControlFirst {
     }
 
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
-        if self.control.backlog(Scope::All).packets > 0 {
-            self.control.pop(now, link)
-        } else {
-            self.data.pop(now, link)
-        }
+        let queue = if self.control.is_empty() { &mut self.data } else { &mut self.control };
+        queue.pop(now, link)
     }
 
     fn forget(&mut self, now: Instant, which: Forget) {

@@ -1,6 +1,9 @@
 //! Rules and limits in TOML.
 
-use crate::clients::Limits;
+mod limits;
+
+pub use limits::FileLimits;
+
 use crate::dns::Resolver;
 use crate::mapping::Filtering;
 use crate::names::NameUse;
@@ -8,7 +11,6 @@ use crate::publish::Publish;
 use crate::rules::{Action, Rule};
 use crate::target::Protocol;
 use crate::upstream::{Upstream, without_credentials};
-use ackline_tcp_core::quantity::{parse_size, parse_time};
 use ipnet::IpNet;
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -19,7 +21,6 @@ use std::net::IpAddr;
 use std::ops::{Range, RangeInclusive};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 use toml::Spanned;
 
 /// What a file says. The default is that of an empty one.
@@ -38,16 +39,8 @@ pub struct ConfigFile {
     pub udp_filtering: Option<Filtering>,
     /// Ports of this machine that lead to guests.
     pub publish: Vec<Publish>,
-    /// Limits that the file changes.
-    pub limits: Limits,
-    /// Time that an upstream has to connect.
-    pub connect_timeout: Option<Duration>,
-    /// Time of that in which its own server must answer.
-    pub server_timeout: Option<Duration>,
-    /// Bytes that may wait in send buffers; see [`Config::backlog`](crate::Config::backlog).
-    pub backlog: Option<u64>,
-    /// Bytes that clients may send; see [`Config::windows`](crate::Config::windows).
-    pub windows: Option<u64>,
+    /// Limits: those of the file, and the defaults of the others.
+    pub limits: FileLimits,
 }
 
 /// What is wrong with a file.
@@ -88,7 +81,7 @@ struct Written {
     #[serde(default)]
     rule: Vec<WrittenRule>,
     #[serde(default)]
-    limits: WrittenLimits,
+    limits: BTreeMap<String, Spanned<toml::Value>>,
 }
 
 #[derive(Deserialize)]
@@ -104,21 +97,6 @@ struct WrittenRule {
     domain: Several<Domain>,
     protocol: Option<Protocol>,
     action: Spanned<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenLimits {
-    client_connections: Option<u32>,
-    client_flows: Option<u32>,
-    client_total: Option<u32>,
-    client_early: Option<u32>,
-    early: Option<u32>,
-    total: Option<u32>,
-    connect_timeout: Option<Text<Time>>,
-    server_timeout: Option<Text<Time>>,
-    backlog: Option<Text<Size>>,
-    windows: Option<Text<Size>>,
 }
 
 impl ConfigFile {
@@ -162,18 +140,10 @@ impl ConfigFile {
         });
         let rules: Vec<Rule> = rules.collect::<Result<_, _>>()?;
         let otherwise = default.as_ref().map(action).transpose()?;
-        let usual = Limits::default();
-        let WrittenLimits { connect_timeout, server_timeout, backlog, windows, .. } = limits;
-        let limits = Limits {
-            client_connections: limits.client_connections.unwrap_or(usual.client_connections),
-            client_flows: limits.client_flows.unwrap_or(usual.client_flows),
-            client_total: limits.client_total.unwrap_or(usual.client_total),
-            client_early: limits.client_early.unwrap_or(usual.client_early),
-            early: limits.early.unwrap_or(usual.early),
-            total: limits.total.unwrap_or(usual.total),
-        };
-        let [connect_timeout, server_timeout] =
-            [connect_timeout, server_timeout].map(|text| text.map(|Text(Time(time))| time));
+        let mut read = FileLimits::default();
+        for (key, value) in &limits {
+            read.read(key, value.as_ref()).map_err(|message| wrong(Some(value.span()), &message))?;
+        }
         if let Some(names) = names.as_ref().filter(|names| *names.get_ref() == NameUse::Off)
             && rules.iter().any(|rule| !rule.domains.is_empty())
         {
@@ -182,7 +152,6 @@ impl ConfigFile {
         }
         let names = names.map(Spanned::into_inner);
         let dns = dns.of(|resolver| resolver);
-        let [backlog, windows] = [backlog, windows].map(|text| text.map(|Text(Size(bytes))| bytes));
         Ok(Self {
             rules,
             otherwise,
@@ -190,11 +159,7 @@ impl ConfigFile {
             names,
             udp_filtering,
             publish: publish.into_iter().map(|Text(publish)| publish).collect(),
-            limits,
-            connect_timeout,
-            server_timeout,
-            backlog,
-            windows,
+            limits: read,
         })
     }
 }
@@ -323,32 +288,6 @@ impl Element for Domain {
     }
 }
 
-/// A time to wait.
-struct Time(Duration);
-
-impl FromStr for Time {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let time = parse_time(text).map(Duration::from);
-        let possible = Duration::from_millis(1)..=Duration::from_secs(50);
-        time.filter(|time| possible.contains(time))
-            .map(Self)
-            .ok_or("not a time; write 500ms or 10s, at most 50s")
-    }
-}
-
-/// A number of bytes.
-struct Size(u64);
-
-impl FromStr for Size {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse_size(text).map(Self).ok_or("not a number of bytes; write 64M or 512K")
-    }
-}
-
 /// A text that something is read from.
 struct Text<T>(T);
 
@@ -362,6 +301,8 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clients::Limits;
+    use ackline_tcp_core::Duration;
 
     #[test]
     fn a_file_has_upstreams_rules_and_limits() {
@@ -413,18 +354,12 @@ mod tests {
                 },
             ]
         );
-        assert_eq!((file.connect_timeout, file.server_timeout), (None, Some(Duration::from_millis(500))));
-        assert_eq!((file.backlog, file.windows), (Some(8 << 20), Some(9 << 20)));
-        assert_eq!(
-            file.limits,
-            Limits {
-                client_connections: 7,
-                client_total: 8,
-                client_early: 9,
-                early: 10,
-                ..Limits::default()
-            }
-        );
+        let usual = FileLimits::default();
+        let clients =
+            Limits { client_connections: 7, client_total: 8, client_early: 9, early: 10, ..usual.clients };
+        let server_timeout = Duration::from_millis(500);
+        let limits = FileLimits { clients, server_timeout, backlog: 8 << 20, windows: 9 << 20, ..usual };
+        assert_eq!(file.limits, limits);
     }
 
     #[test]
@@ -459,12 +394,23 @@ mod tests {
             ("\n[[rule]]\nto = '::/0'\n", "line 2: missing field `action`"),
             ("publish = ['http:10.0.2.15']\n", "line 1, publish: write [ADDR:]PORT[:GUEST][:PORT][/udp]"),
             ("dns = 'one.test'\n", "line 1, dns: not an address; write one like 192.0.2.53"),
-            ("[limits]\ntotal = -1\n", "line 2, total: invalid value: integer `-1`, expected u32"),
+            (
+                "[limits]\ntotal = -1\n",
+                "line 2, total: -1 is not possible; write a whole number from 0 to 4294967295",
+            ),
             (
                 "[limits]\nconnect_timeout = '5'\n",
-                "line 2, connect_timeout: not a time; write 500ms or 10s, at most 50s",
+                "line 2, connect_timeout: 5 is not possible; write a time from 1ms to 50s (units: ",
             ),
-            ("[limits]\nbacklog = 'much'\n", "line 2, backlog: not a number of bytes; write 64M or 512K"),
+            (
+                "[limits]\nbacklog = 'much'\n",
+                "line 2, backlog: much is not possible; write a number of bytes from 0 to ",
+            ),
+            (
+                "[limits]\nearly = 1\nearlyer = 7\n",
+                "line 3, earlyer: [limits] has no parameter \"earlyer\"; did you mean \"early\"? (it takes ",
+            ),
+            ("[limits]\ntotal = [1]\n", "line 2, total: not a number or a text in quotes"),
             ("default = \n", "line 1, default: "),
         ] {
             let error = ConfigFile::parse(text).expect_err(text).to_string();

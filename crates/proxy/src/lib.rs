@@ -38,7 +38,7 @@ mod upstream;
 pub use clients::Limits;
 pub use counters::{Counted, Kind, Stats};
 pub use dns::{Resolver, Resolvers};
-pub use file::{ConfigFile, FileError};
+pub use file::{ConfigFile, FileError, FileLimits};
 pub use machine::Interface;
 pub use mapping::Filtering;
 pub use names::NameUse;

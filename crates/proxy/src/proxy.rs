@@ -5,6 +5,7 @@ use crate::clients::{Clients, Full, Limits, Place};
 use crate::connection::{self, Client};
 use crate::counters::{Counters, Stats};
 use crate::dns::{self, DNS, Health, Resolver, Resolvers};
+use crate::file::FileLimits;
 use crate::flow;
 use crate::machine::{Interface, Machine};
 use crate::mapping::{Filtering, Mappings};
@@ -80,6 +81,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
+        let limits = FileLimits::default();
         Self {
             rules: Rules::all_through(Upstream::Direct),
             own: vec![],
@@ -90,11 +92,11 @@ impl Default for Config {
             interface: None,
             resolver_is_near: false,
             loopback: false,
-            limits: Limits::default(),
-            connect_timeout: Duration::from_secs(30),
-            server_timeout: Duration::from_secs(10),
-            backlog: 64 << 20,
-            windows: u64::MAX,
+            limits: limits.clients,
+            connect_timeout: limits.connect_timeout.into(),
+            server_timeout: limits.server_timeout.into(),
+            backlog: limits.backlog,
+            windows: limits.windows,
             mtu: 1_500,
             say: None,
         }

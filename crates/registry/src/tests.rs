@@ -3,7 +3,7 @@ use ackline_tcp_core::config::EndpointConfig;
 use ackline_tcp_core::policy::ack::AckInit;
 use ackline_tcp_core::policy::builtin::{DelayedAck, NewReno};
 use ackline_tcp_core::policy::cc::CcInit;
-use ackline_tcp_core::policy::spec::ParamInfo;
+use ackline_tcp_core::policy::spec::{Key, Keyed, ParamRow};
 use ackline_tcp_core::{Instant, Window};
 use std::string::{String, ToString};
 use std::{format, vec};
@@ -98,18 +98,37 @@ fn a_control_says_which_ecn_it_wants() {
     assert_eq!(cubic.ecn, Ecn::Off, "a control that does not ask for it");
 }
 
-const MINE: Entry<NewCongestionControl> = Entry {
-    params: &[
-        ParamInfo { name: "speed", default: "3", range: "1..9", summary: "" },
-        ParamInfo { name: "mss", default: "1", range: "1..9", summary: "" },
-    ],
-    ..Entry::new("mine", |params| {
-        for param in params.iter() {
-            param.integer(1..=9)?;
-        }
-        Ok(Arc::new(|init| alloc::boxed::Box::new(NewReno::new(init))))
-    })
-};
+/// Reno with parameters that have no effect. The first one is `DEFAULT` to begin with.
+#[derive(Clone, Debug)]
+struct Mine<const DEFAULT: u32> {
+    speed: u32,
+    mss: u32,
+}
+
+impl<const DEFAULT: u32> Default for Mine<DEFAULT> {
+    fn default() -> Self {
+        Self { speed: DEFAULT, mss: 1 }
+    }
+}
+
+impl<const DEFAULT: u32> Keyed for Mine<DEFAULT> {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::integer("speed", 1..=9, "", |it| &mut it.speed),
+        Key::integer("mss", 1..=9, "", |it| &mut it.mss),
+    ];
+}
+
+const fn mine<const DEFAULT: u32>() -> Entry<NewCongestionControl> {
+    Entry {
+        keys: ParamRow::of::<Mine<DEFAULT>>,
+        ..Entry::new("mine", |params| {
+            Mine::<DEFAULT>::from_params("mine", params)?;
+            Ok(Arc::new(|init| alloc::boxed::Box::new(NewReno::new(init))))
+        })
+    }
+}
+
+const MINE: Entry<NewCongestionControl> = mine::<3>();
 
 #[test]
 fn a_policy_from_outside_can_be_named_and_be_the_default() {
@@ -122,9 +141,7 @@ fn a_policy_from_outside_can_be_named_and_be_the_default() {
 #[test]
 fn what_is_wrong_with_a_policy_is_told_and_nothing_can_be_used() {
     let entry = Entry { name: "Mine!", ..MINE };
-    let params: &'static [ParamInfo] =
-        &[ParamInfo { name: "speed", default: "12", range: "1..9", summary: "" }];
-    const TWICE: &[ParamInfo] = &[MINE.params[0], MINE.params[0]];
+    let twice = || [ParamRow::of::<Mine<3>>(), ParamRow::of::<Mine<3>>()].concat();
     for (registry, wrong) in [
         (
             Registry::default().with_cc(Entry { name: "cubic", ..MINE }),
@@ -137,13 +154,10 @@ fn what_is_wrong_with_a_policy_is_told_and_nothing_can_be_used() {
         (Registry::default().with_cc(Entry { aliases: &["mine"], ..MINE }), "it has the name \"mine\" twice"),
         (Registry::default().with_cc(entry), "\"Mine!\" is not a name"),
         (
-            Registry::default().with_cc(Entry { params, ..MINE }),
+            Registry::default().with_cc(mine::<12>()),
             "it refuses its own default speed=12 (range 1..9): speed=12 is not possible: speed must be a whole number from 1 to 9",
         ),
-        (
-            Registry::default().with_cc(Entry { params: TWICE, ..MINE }),
-            "it has the parameter \"speed\" twice",
-        ),
+        (Registry::default().with_cc(Entry { keys: twice, ..MINE }), "it has the parameter \"speed\" twice"),
         (
             Registry::default().with_default(PolicyKind::Ack, "delay"),
             "\"delay\" cannot be the default: unknown ACK policy",

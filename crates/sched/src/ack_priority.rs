@@ -16,10 +16,11 @@ use ackline_tcp_core::policy::spec::Entry;
 use ackline_tcp_core::policy::{Metrics, NewEgressScheduler};
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
-    summary: "ACKs before data, without a bound: the fastest downloads, and uploads may starve",
     source: "Kalampoukas et al. 1997, section 4",
-    params: &entry::COMMON,
-    ..Entry::new("ack-priority", |params| entry::shaped(params, |_| Ok(AckPriority::default())))
+    ..entry::of::<AckPriority>(
+        "ack-priority",
+        "ACKs before data, without a bound: the fastest downloads, and uploads may starve",
+    )
 };
 
 /// Strict priority of acknowledgments.
@@ -49,10 +50,8 @@ impl EgressScheduler for AckPriority {
 
     /// Step 10: the head of qa if there is one, otherwise the head of qd.
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
-        if self.acks.backlog(Scope::All).packets > 0 {
-            return self.acks.pop(now, link);
-        }
-        self.data.pop(now, link)
+        let queue = if self.acks.is_empty() { &mut self.data } else { &mut self.acks };
+        queue.pop(now, link)
     }
 
     fn forget(&mut self, now: Instant, which: Forget) {

@@ -13,32 +13,44 @@ use ackline_tcp_core::policy::sched::{
     Admission, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped,
     SchedulerProperties, Scope,
 };
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::spec::{Entry, Key, Keyed};
 use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
 use ackline_tcp_core::{ConnId, Instant};
 use alloc::collections::VecDeque;
 use hashbrown::HashMap;
 
-const OWN: [ParamInfo; 1] = [ParamInfo {
-    name: "b",
-    default: "1",
-    range: "1..65535",
-    summary: "data packets of a connection that may be queued or on the link",
-}];
-
-const PARAMS: [ParamInfo; OWN.len() + entry::COMMON.len()] = entry::with_common(&OWN);
-
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
-    summary: "at most b data packets of each connection wait in the host; more favours uploads",
     source: "Kalampoukas et al. 1997, section 5",
-    params: &PARAMS,
-    ..Entry::new("backpressure", |params| {
-        entry::shaped(params, |own| {
-            let mut backpressure = Backpressure::default();
-            backpressure.configure(own).map(|()| backpressure)
-        })
-    })
+    ..entry::keyed::<Limit, Backpressure>(
+        "backpressure",
+        "at most b data packets of each connection wait in the host; more favours uploads",
+    )
 };
+
+/// b.
+#[derive(Clone, Debug)]
+pub(crate) struct Limit(u32);
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl Keyed for Limit {
+    const KEYS: &'static [Key<Self>] = &[Key::integer(
+        "b",
+        1..=65_535,
+        "data packets of a connection that may be queued or on the link",
+        |it| &mut it.0,
+    )];
+}
+
+impl From<Limit> for Backpressure {
+    fn from(limit: Limit) -> Self {
+        Self::new(limit.0)
+    }
+}
 
 /// First in, first out, with a limit on each connection's data (steps 11 to 15). O(1) per packet.
 #[derive(Debug)]
@@ -185,13 +197,9 @@ impl EgressScheduler for Backpressure {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let mut limit = self.limit;
-        for param in params.iter() {
-            match param.key() {
-                "b" => limit = param.integer(1..=65_535)? as u32,
-                _ => return Err(param.unknown(ENTRY.name, &PARAMS)),
-            }
-        }
+        let mut limit = Limit(self.limit);
+        limit.set(ENTRY.name, params)?;
+        let limit = limit.0;
         if limit > self.limit {
             // Connections that now have room may ask; the others keep waiting, in the same order.
             for _ in 0..self.suspended.len() {

@@ -18,7 +18,7 @@ use ackline_tcp_core::policy::sched::{
     Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties, Scope,
     SegmentClass,
 };
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::spec::{Entry, Key, Keyed};
 use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
 use ackline_tcp_core::{ConnId, Instant};
 use alloc::collections::VecDeque;
@@ -28,38 +28,44 @@ use hashbrown::HashMap;
 /// One MTU of Ethernet.
 const MTU: u32 = 1_500;
 
-const OWN: [ParamInfo; 1] = [ParamInfo {
-    name: "quantum",
-    default: "1500",
-    range: "1..65535",
-    summary: "bytes of a connection's turn; grows to the largest packet",
-}];
-
-const PARAMS: [ParamInfo; OWN.len() + entry::COMMON.len()] = entry::with_common(&OWN);
-
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
-    summary: "connections take turns of equal bytes (deficit round robin)",
     source: "Shreedhar and Varghese 1995",
-    params: &PARAMS,
-    ..Entry::new("drr", |params| {
-        entry::shaped(params, |own| {
-            let mut drr = Drr::default();
-            drr.configure(own).map(|()| drr)
-        })
-    })
+    ..entry::keyed::<Quantum, Drr>("drr", "connections take turns of equal bytes (deficit round robin)")
 };
 
 pub(crate) const FLOW_QUEUE: Entry<NewEgressScheduler> = Entry {
     summary: "connections take turns of equal bytes, those with little to send first",
     source: "RFC 8290 section 4.2",
-    params: &PARAMS,
+    keys: entry::rows::<Quantum>,
     ..Entry::new("flow-queue", |params| {
-        entry::shaped(params, |own| {
-            let mut drr = Drr::default().sparse_first();
-            drr.configure(own).map(|()| drr)
-        })
+        entry::shaped(params, |own| Ok(Drr::from(Quantum::from_params("flow-queue", own)?).sparse_first()))
     })
 };
+
+/// Bytes of a turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Quantum(u32);
+
+impl Default for Quantum {
+    fn default() -> Self {
+        Self(MTU)
+    }
+}
+
+impl Keyed for Quantum {
+    const KEYS: &'static [Key<Self>] = &[Key::integer(
+        "quantum",
+        1..=65_535,
+        "bytes of a connection's turn; grows to the largest packet",
+        |it| &mut it.0,
+    )];
+}
+
+impl From<Quantum> for Drr {
+    fn from(quantum: Quantum) -> Self {
+        Self { quantum: quantum.0, ..Self::default() }
+    }
+}
 
 /// The packets of one connection, or those without one.
 #[derive(Debug, Default)]
@@ -70,12 +76,6 @@ struct Flow {
     deficit: u32,
     /// Its turn has begun.
     in_turn: bool,
-}
-
-impl Flow {
-    fn is_empty(&self) -> bool {
-        self.packets.backlog(Scope::All).packets == 0
-    }
 }
 
 /// Number of classes that are counted apart; control packets are one.
@@ -166,7 +166,7 @@ impl Drr {
         let Some(place) = new.or_else(|| self.active.pop_front()) else { return };
         let flow = &mut self.flows[place];
         let was_in_turn = core::mem::take(&mut flow.in_turn);
-        if flow.is_empty() {
+        if flow.packets.is_empty() {
             flow.deficit = 0;
             // RFC 8290, section 4.2: it becomes an old flow, lest it be new again with its next
             // packet.
@@ -217,7 +217,7 @@ impl Drr {
         let mut active = core::mem::take(&mut self.active);
         let mut new = self.new.take();
         let mut stays = |place: &usize| {
-            let stays = !self.flows[*place].is_empty();
+            let stays = !self.flows[*place].packets.is_empty();
             if !stays {
                 self.retire(*place);
             }
@@ -253,7 +253,7 @@ impl EgressScheduler for Drr {
         let quantum = self.quantum.max(self.largest);
         while let Some(place) = self.current() {
             let flow = &mut self.flows[place];
-            if flow.is_empty() {
+            if flow.packets.is_empty() {
                 self.end_turn();
                 continue;
             }
@@ -267,7 +267,7 @@ impl EgressScheduler for Drr {
             match popped {
                 Popped::Packet(packet) => {
                     flow.deficit -= packet.len.min(flow.deficit);
-                    if flow.is_empty() {
+                    if flow.packets.is_empty() {
                         self.end_turn();
                     }
                     subtract(&mut self.totals[index(packet.class)], &packet);
@@ -330,19 +330,14 @@ impl EgressScheduler for Drr {
 
     fn metrics(&self, report: &mut Metrics<'_>) {
         report.bytes("turn", self.quantum.max(self.largest));
-        let backlogged = self.lined_up().filter(|place| !self.flows[*place].is_empty());
+        let backlogged = self.lined_up().filter(|place| !self.flows[*place].packets.is_empty());
         report.count("backlogged_connections", backlogged.count() as u64);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let mut quantum = self.quantum;
-        for param in params.iter() {
-            match param.key() {
-                "quantum" => quantum = param.integer(1..=65_535)? as u32,
-                _ => return Err(param.unknown(self.name(), &PARAMS)),
-            }
-        }
-        self.quantum = quantum;
+        let mut quantum = Quantum(self.quantum);
+        quantum.set(self.name(), params)?;
+        self.quantum = quantum.0;
         Ok(())
     }
 }

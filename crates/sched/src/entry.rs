@@ -4,8 +4,7 @@
 //! A scheduler decides which packet leaves next. [`shaped`] adds what all of them need: a queue
 //! limit, the treatment of queued ACKs, and a rate, so that there is a queue in the host at all.
 //! The scheduler only sees its own parameters, when it is created and when it is configured at run
-//! time. [`COMMON`] describes the others for listings and error messages; [`with_common`] puts a
-//! scheduler's own parameters before them.
+//! time. [`of`] and [`keyed`] make an entry of a scheduler without and with parameters.
 //!
 //! ```
 //! use ackline_sched::{Fifo, entry};
@@ -49,16 +48,8 @@
 //!     }
 //! }
 //!
-//! const REPAIRS_FIRST: Entry<NewEgressScheduler> = Entry {
-//!     summary: "repairs of losses before everything else",
-//!     params: &entry::COMMON,
-//!     ..Entry::new("repairs-first", |params| {
-//!         entry::shaped(params, |own| {
-//!             own.reject_all("repairs-first")?;
-//!             Ok(RepairsFirst::default())
-//!         })
-//!     })
-//! };
+//! const REPAIRS_FIRST: Entry<NewEgressScheduler> =
+//!     entry::of::<RepairsFirst>("repairs-first", "repairs of losses before everything else");
 //!
 //! let make = resolve(&[REPAIRS_FIRST], PolicyKind::Sched, "repairs-first:rate=1mbit,limit=50")?;
 //! for seed in 0..10 {
@@ -72,41 +63,81 @@
 use crate::queue::{LimitedQueue, QueueParams};
 use crate::shaper::{Shaped, ShaperParams};
 use ackline_tcp_core::policy::sched::EgressScheduler;
-use ackline_tcp_core::policy::spec::ParamInfo;
+use ackline_tcp_core::policy::spec::{Entry, Keyed, ParamRow};
 use ackline_tcp_core::policy::{NewEgressScheduler, Params, SpecError};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-/// The parameters of [`shaped`]: the queue's, then the shaper's.
-pub const COMMON: [ParamInfo; QueueParams::TABLE.len() + ShaperParams::TABLE.len()] =
-    concat(QueueParams::TABLE, ShaperParams::TABLE);
-
-/// A scheduler's own parameters, followed by [`COMMON`]. `N` must be the total number; any other
-/// does not compile.
-///
-/// ```
-/// use ackline_sched::entry;
-/// use ackline_tcp_core::policy::spec::ParamInfo;
-///
-/// const OWN: [ParamInfo; 1] =
-///     [ParamInfo { name: "quantum", default: "1500", range: "1..65535", summary: "bytes of a turn" }];
-/// const PARAMS: [ParamInfo; OWN.len() + entry::COMMON.len()] = entry::with_common(&OWN);
-/// assert_eq!((PARAMS[0].name, PARAMS[1].name), ("quantum", "limit"));
-/// ```
+/// The parameters of `P` and those of [`shaped`]: the queue's, then the shaper's.
 #[must_use]
-pub const fn with_common<const N: usize>(own: &[ParamInfo]) -> [ParamInfo; N] {
-    concat(own, &COMMON)
+pub fn rows<P: Keyed>() -> Vec<ParamRow> {
+    [ParamRow::of::<P>(), ParamRow::of::<QueueParams>(), ParamRow::of::<ShaperParams>()].concat()
 }
 
-const fn concat<const N: usize>(first: &[ParamInfo], second: &[ParamInfo]) -> [ParamInfo; N] {
-    assert!(first.len() + second.len() == N, "the table is as long as its two parts");
-    let mut all = [ShaperParams::TABLE[0]; N];
-    let mut at = 0;
-    while at < N {
-        all[at] = if at < first.len() { first[at] } else { second[at - first.len()] };
-        at += 1;
-    }
-    all
+/// The scheduler `S`, which has no parameters of its own.
+#[must_use]
+pub const fn of<S>(name: &'static str, summary: &'static str) -> Entry<NewEgressScheduler>
+where
+    S: EgressScheduler + Default + 'static,
+{
+    let make = |params: &Params| {
+        shaped(params, |own| {
+            let scheduler = S::default();
+            own.reject_all(scheduler.name()).map(|()| scheduler)
+        })
+    };
+    Entry { summary, keys: rows::<()>, ..Entry::new(name, make) }
+}
+
+/// The scheduler `S`, which is made from its parameters `P`.
+///
+/// ```
+/// use ackline_sched::{Fifo, entry};
+/// use ackline_tcp_core::policy::NewEgressScheduler;
+/// use ackline_tcp_core::policy::spec::{Entry, Key, Keyed};
+///
+/// #[derive(Clone, Debug, Default)]
+/// struct Depth(u32);
+///
+/// impl Keyed for Depth {
+///     const KEYS: &'static [Key<Self>] = &[Key::integer("depth", 0..=9, "packets", |it| &mut it.0)];
+/// }
+///
+/// # #[derive(Debug)]
+/// # struct Deep(Fifo);
+/// # use ackline_tcp_core::{Instant, policy::sched::*};
+/// # impl EgressScheduler for Deep {
+/// #     fn name(&self) -> &'static str { "deep" }
+/// #     fn push(&mut self, now: Instant, packet: Descriptor) { self.0.push(now, packet) }
+/// #     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped { self.0.pop(now, link) }
+/// #     fn forget(&mut self, now: Instant, which: Forget) { self.0.forget(now, which) }
+/// #     fn backlog(&self, scope: Scope) -> Backlog { self.0.backlog(scope) }
+/// # }
+/// impl From<Depth> for Deep {
+///     fn from(_: Depth) -> Self {
+///         Self(Fifo::default())
+///     }
+/// }
+///
+/// const DEEP: Entry<NewEgressScheduler> = entry::keyed::<Depth, Deep>("deep", "a queue of some depth");
+/// let names: Vec<_> = DEEP.rows().iter().map(|row| row.name).collect();
+/// assert_eq!(names, ["depth", "limit", "acks", "thin", "rate", "burst", "late", "overhead"]);
+/// ```
+#[must_use]
+pub const fn keyed<P, S>(name: &'static str, summary: &'static str) -> Entry<NewEgressScheduler>
+where
+    P: Keyed,
+    S: EgressScheduler + From<P> + 'static,
+{
+    let make = |params: &Params| {
+        shaped(params, |own| {
+            let mut chosen = P::default();
+            let scheduler = S::from(chosen.clone());
+            chosen.set(scheduler.name(), own).map(|()| S::from(chosen))
+        })
+    };
+    Entry { summary, keys: rows::<P>, ..Entry::new(name, make) }
 }
 
 /// The maker of a scheduler behind queue and shaper: an entry's
@@ -122,10 +153,10 @@ pub fn shaped<S: EgressScheduler + 'static>(
     params: &Params,
     inner: impl Fn(&Params) -> Result<S, SpecError> + Send + Sync + 'static,
 ) -> Result<Arc<NewEgressScheduler>, SpecError> {
-    let (shaper, rest) = params.split(ShaperParams::TABLE);
-    let (queue, own) = rest.split(QueueParams::TABLE);
-    let shaper = ShaperParams::default().with(&shaper)?;
-    let queue = QueueParams::default().with(&queue)?;
+    let (shaper, rest) = params.split::<ShaperParams>();
+    let (queue, own) = rest.split::<QueueParams>();
+    let shaper = ShaperParams::from_params("the shaper", &shaper)?;
+    let queue = QueueParams::from_params("the queue", &queue)?;
     inner(&own)?;
     Ok(Arc::new(move || {
         // The parameters were found right above.
@@ -207,7 +238,7 @@ mod tests {
             for param in params.iter() {
                 match param.key() {
                     "depth" => self.depth = param.integer(1..=9)?,
-                    _ => return Err(param.unknown("told", &[])),
+                    _ => return Err(param.unknown("told", ["depth"].into_iter())),
                 }
             }
             Ok(())

@@ -5,16 +5,8 @@ use ackline_tcp_core::policy::NewEgressScheduler;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::spec::Entry;
 
-pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
-    summary: "first in, first out; the classic queue with acks=kept",
-    params: &entry::COMMON,
-    ..Entry::new("fifo", |params| {
-        entry::shaped(params, |own| {
-            own.reject_all("fifo")?;
-            Ok(Fifo::default())
-        })
-    })
-};
+pub(crate) const ENTRY: Entry<NewEgressScheduler> =
+    entry::of::<Fifo>("fifo", "first in, first out; the classic queue with acks=kept");
 
 #[cfg(test)]
 mod tests {

@@ -33,51 +33,22 @@ use ackline_tcp_core::policy::sched::{
     Arrival, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties,
     Scope,
 };
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::spec::{Entry, Key, Keyed, WordOr, set_keys};
 use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
 use ackline_tcp_core::{Instant, Rate};
 use adaptive::Adaptive;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::ToString as _;
 use alloc::vec::Vec;
-
-const OWN: [ParamInfo; 4] = [
-    ParamInfo {
-        name: "f",
-        default: "1/2",
-        range: "0<f<1, as P/Q up to 65535 or as a decimal; auto",
-        summary: "share of the uplink's bytes that data is guaranteed; auto: what meets the goal",
-    },
-    ParamInfo {
-        name: "goal",
-        default: "equal",
-        range: "equal|0.001..0.999",
-        summary: "for f=auto: uploads and downloads get equal parts of their links, or downloads this part",
-    },
-    ParamInfo {
-        name: "down",
-        default: "auto",
-        range: "auto|8bit..1000000gbit",
-        summary: "rate of the downlink, for f=auto; auto: estimated from what arrives",
-    },
-    ParamInfo {
-        name: "intra",
-        default: "fifo",
-        range: "fifo|drr",
-        summary: "within a class: first in, first out; or connections take turns",
-    },
-];
-
-const PARAMS: [ParamInfo; OWN.len() + entry::COMMON.len()] = entry::with_common(&OWN);
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     aliases: &["allocation"],
-    summary: "data gets the share f of the uplink's bytes, ACKs the rest; both may use what the other leaves",
     source: "Kalampoukas et al. 1997, section 6",
-    params: &PARAMS,
-    ..Entry::new("kalampoukas", |params| {
-        entry::shaped(params, |own| KalampoukasParams::default().with(own).map(Kalampoukas::new))
-    })
+    ..entry::keyed::<KalampoukasParams, Kalampoukas>(
+        "kalampoukas",
+        "data gets the share f of the uplink's bytes, ACKs the rest; both may use what the other leaves",
+    )
 };
 
 /// The order of packets within a class (step 23).
@@ -89,8 +60,6 @@ pub enum Intra {
     /// By deficit round robin over connections.
     Drr,
 }
-
-const INTRA: [&str; 2] = ["fifo", "drr"];
 
 /// The scheduler's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -108,31 +77,67 @@ pub struct KalampoukasParams {
     pub intra: Intra,
 }
 
-impl KalampoukasParams {
-    /// The same with the given changes.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "f" if param.text() == "auto" => self.adaptive = true,
-                "f" => (self.share, self.adaptive) = (param.text().parse()?, false),
-                "goal" => self.goal = Goal::parse(&param)?,
-                "down" if param.text() == "auto" => self.down = None,
-                "down" => self.down = Some(param.rate()?),
-                "intra" => self.intra = if param.choice(&INTRA)? == 0 { Intra::Fifo } else { Intra::Drr },
-                _ => return Err(param.unknown(ENTRY.name, &PARAMS)),
-            }
-        }
-        let moot = [("goal", self.goal != Goal::default()), ("down", self.down.is_some())];
-        let given = |key| params.get(key).is_some() && !self.adaptive;
-        match moot.into_iter().find(|(key, chosen)| *chosen && given(key)) {
-            Some((key, _)) => Err(SpecError::new(format!(
+impl Keyed for KalampoukasParams {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::text(
+            "f",
+            "0<f<1, as P/Q up to 65535 or as a decimal; auto",
+            "share of the uplink's bytes that data is guaranteed; auto: what meets the goal",
+            |it| if it.adaptive { "auto".into() } else { it.share.to_string() },
+            |it, param| {
+                it.adaptive = param.text() == "auto";
+                if !it.adaptive {
+                    it.share = param.text().parse()?;
+                }
+                Ok(())
+            },
+        ),
+        Key::number_or(
+            "goal",
+            &["equal"],
+            0.001..=0.999,
+            "for f=auto: uploads and downloads get equal parts of their links, or downloads this part",
+            |it| it.goal.part().map_or(WordOr::Word(0), WordOr::Value),
+            |it, goal| {
+                it.goal = match goal {
+                    WordOr::Word(_) => Goal::Equal,
+                    WordOr::Value(part) => Goal::of(part),
+                };
+            },
+        ),
+        Key::rate_or(
+            "down",
+            "auto",
+            "rate of the downlink, for f=auto; auto: estimated from what arrives",
+            |it| &mut it.down,
+        ),
+        Key::choice(
+            "intra",
+            &["fifo", "drr"],
+            "within a class: first in, first out; or connections take turns",
+            |it| it.intra as usize,
+            |it, at| it.intra = [Intra::Fifo, Intra::Drr][at],
+        ),
+    ];
+
+    fn set(&mut self, policy: &str, params: &Params) -> Result<(), SpecError> {
+        let mut new = *self;
+        set_keys(policy, Self::KEYS, &mut new, params)?;
+        let moot = [("goal", new.goal != Goal::default()), ("down", new.down.is_some())];
+        let given = |key| params.get(key).is_some() && !new.adaptive;
+        if let Some((key, _)) = moot.into_iter().find(|(key, chosen)| *chosen && given(key)) {
+            return Err(SpecError::new(format!(
                 "{key}= only has a meaning with f=auto; add that, or leave {key}= out"
-            ))),
-            None => Ok(self),
+            )));
         }
+        *self = new;
+        Ok(())
+    }
+}
+
+impl From<KalampoukasParams> for Kalampoukas {
+    fn from(params: KalampoukasParams) -> Self {
+        Self::new(params)
     }
 }
 
@@ -409,7 +414,8 @@ impl EgressScheduler for Kalampoukas {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let new = self.params.with(params)?;
+        let mut new = self.params;
+        new.set(ENTRY.name, params)?;
         if new.share != self.params.share {
             // Step 22: a debt in weighted bytes is wrong under other weights.
             self.reset();

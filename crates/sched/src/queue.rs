@@ -20,19 +20,16 @@ use ackline_tcp_core::policy::sched::{
     Admission, Arrival, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, QueuedAcks,
     SchedulerProperties, Scope, SegmentClass,
 };
-use ackline_tcp_core::policy::spec::ParamInfo;
+use ackline_tcp_core::policy::spec::{Key, Keyed, set_keys};
 use ackline_tcp_core::policy::{Metrics, Params, SpecError};
 use ackline_tcp_core::{ConnId, Duration, Instant};
-
-/// The largest limit.
-const MAX_LIMIT: usize = 1_000_000;
 
 /// The parameters of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueParams {
     /// Maximum packets with data, and maximum other packets; 1 to 1,000,000 each.
-    pub limit: usize,
+    pub limit: u32,
     /// Queued ACKs keep their original numbers.
     pub keep_acks: bool,
     /// If ACKs keep their numbers, a newer one may replace an older one.
@@ -46,54 +43,49 @@ impl Default for QueueParams {
     }
 }
 
-const ACKS: [&str; 2] = ["newest", "kept"];
-
-impl QueueParams {
-    /// The parameters of [`Self::with`]; schedulers append these to their own.
-    pub const TABLE: &[ParamInfo] = &[
-        ParamInfo {
-            name: "limit",
-            default: "1000",
-            range: "1..1000000",
-            summary: "packets with data that may wait; TCP holds back what is more",
-        },
-        ParamInfo {
-            name: "acks",
-            default: "newest",
-            range: "newest|kept",
-            summary: "numbers of a queued ACK: the newest when it leaves, or those it was made with",
-        },
-        ParamInfo {
-            name: "thin",
-            default: "off",
-            range: "on|off",
-            summary: "ACKs keep their numbers, but a newer one takes the place of one that waits",
-        },
+impl Keyed for QueueParams {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::integer(
+            "limit",
+            1..=1_000_000,
+            "packets with data that may wait; TCP holds back what is more",
+            |it| &mut it.limit,
+        ),
+        Key::choice(
+            "acks",
+            &["newest", "kept"],
+            "numbers of a queued ACK: the newest when it leaves, or those it was made with",
+            |it| usize::from(it.keep_acks),
+            |it, at| {
+                it.keep_acks = at == 1;
+                it.thin &= it.keep_acks;
+            },
+        ),
+        Key::switch(
+            "thin",
+            "ACKs keep their numbers, but a newer one takes the place of one that waits",
+            |it| &mut it.thin,
+        ),
     ];
 
-    /// The same with the given changes.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "limit" => self.limit = param.integer(1..=MAX_LIMIT as u64)? as usize,
-                "acks" => {
-                    self.keep_acks = param.choice(&ACKS)? == 1;
-                    self.thin &= self.keep_acks;
-                }
-                "thin" => self.thin = param.switch()?,
-                _ => return Err(param.unknown("the queue", Self::TABLE)),
-            }
-        }
-        if self.thin && params.get("acks").is_some() && !self.keep_acks {
+    fn set(&mut self, policy: &str, params: &Params) -> Result<(), SpecError> {
+        let mut new = *self;
+        set_keys(policy, Self::KEYS, &mut new, params)?;
+        if new.thin && params.get("acks").is_some() && !new.keep_acks {
             return Err(SpecError::new(
                 "thin=on and acks=newest do not go together: thin=on is about ACKs that keep their numbers \
                  (leave acks= out, or write acks=kept)",
             ));
         }
-        Ok(self)
+        *self = new;
+        Ok(())
+    }
+}
+
+impl QueueParams {
+    /// The limit of each kind of packet.
+    const fn most(&self) -> usize {
+        self.limit as usize
     }
 
     const fn acks(&self) -> QueuedAcks {
@@ -191,7 +183,8 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
         let admission = self.inner.admit(now, ask);
         if ask.class.is_data() {
             let Some(conn) = ask.conn else { return admission };
-            if admission == Admission::Granted && self.data >= self.params.limit && !self.may_go_first(conn) {
+            if admission == Admission::Granted && self.data >= self.params.most() && !self.may_go_first(conn)
+            {
                 self.deferred += 1;
                 self.emptied.remove(conn);
                 self.waiting.insert(conn);
@@ -200,7 +193,7 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
             self.waiting.remove(conn);
             self.emptied.remove(conn);
         } else if admission == Admission::Granted
-            && self.others() >= self.params.limit
+            && self.others() >= self.params.most()
             && (ask.conn.is_none()
                 || (ask.class == SegmentClass::PureAck && self.properties().acks != QueuedAcks::Newest))
         {
@@ -247,7 +240,7 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
         }
         // No more than there is room for, or all would come for one place. But if nothing is
         // queued, no departure could resume the rest.
-        if self.data == 0 || self.data + self.let_in < self.params.limit {
+        if self.data == 0 || self.data + self.let_in < self.params.most() {
             let resumed = self.waiting.pop();
             if resumed.is_some() {
                 self.let_in += 1;
@@ -292,8 +285,9 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let (own, rest) = params.split(QueueParams::TABLE);
-        let new = self.params.with(&own)?;
+        let (own, rest) = params.split::<QueueParams>();
+        let mut new = self.params;
+        new.set("the queue", &own)?;
         self.inner.configure(&rest)?;
         self.params = new;
         Ok(())

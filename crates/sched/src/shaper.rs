@@ -9,27 +9,13 @@ use ackline_tcp_core::policy::sched::{
     Admission, Arrival, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped,
     SchedulerProperties, Scope,
 };
-use ackline_tcp_core::policy::spec::{Param, ParamInfo};
+use ackline_tcp_core::policy::spec::{Key, Keyed};
 use ackline_tcp_core::policy::{Metrics, Params, SpecError};
-use ackline_tcp_core::quantity::{Amount, SIZE, TIME, parse_amount};
+use ackline_tcp_core::quantity::Amount;
 use ackline_tcp_core::{ConnId, Duration, Instant, Rate};
 
-/// The largest burst in bytes.
-const MAX_BURST: u64 = 1 << 30;
-/// The longest burst.
-const MAX_BURST_TIME: Duration = Duration::from_secs(10);
-
-/// The longest lateness that can be compensated.
-const MAX_LATE: Duration = Duration::from_secs(1);
-
-/// How much an idle period saves up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Burst {
-    /// A number of bytes.
-    Bytes(u64),
-    /// The bytes that the rate gives in this time.
-    Time(Duration),
-}
+/// The largest burst.
+const MAX_BURST: (u64, Duration) = (1 << 30, Duration::from_secs(10));
 
 /// The shaper's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +24,7 @@ pub struct ShaperParams {
     /// The rate; `None`: unlimited.
     pub rate: Option<Rate>,
     /// What an idle period saves up, at most 1 GiB or 10 s.
-    pub burst: Burst,
+    pub burst: Amount,
     /// The longest compensated lateness of the driver, at most 1 s. A driver that wakes up late
     /// while packets wait sends at once what the rate would have allowed meanwhile, beyond the
     /// burst; lateness above this limit costs rate.
@@ -52,82 +38,43 @@ impl Default for ShaperParams {
     fn default() -> Self {
         Self {
             rate: None,
-            burst: Burst::Time(Duration::from_millis(1)),
+            burst: Amount::Time(Duration::from_millis(1)),
             late: Duration::from_millis(100),
             overhead: 0,
         }
     }
 }
 
-impl ShaperParams {
-    /// The parameters of [`Self::with`]; schedulers append these to their own.
-    pub const TABLE: &[ParamInfo] = &[
-        ParamInfo {
-            name: "rate",
-            default: "off",
-            range: "off|8bit..1000000gbit",
-            summary: "shape what leaves to this rate (10mbit)",
-        },
-        ParamInfo {
-            name: "burst",
-            default: "1ms",
-            range: "0..1g|0ms..10s",
-            summary: "what an idle time saves up, in bytes (32k) or as a time at the rate (5ms)",
-        },
-        ParamInfo {
-            name: "late",
-            default: "100ms",
-            range: "0ms..1s",
-            summary: "up to how late a wake-up of the host may be without costing rate",
-        },
-        ParamInfo {
-            name: "overhead",
-            default: "0",
-            range: "0..1000",
-            summary: "bytes that each packet costs beyond its length",
-        },
+impl Keyed for ShaperParams {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::rate_or("rate", "off", "shape what leaves to this rate (10mbit)", |it| &mut it.rate),
+        Key::amount(
+            "burst",
+            MAX_BURST,
+            "what an idle time saves up, in bytes (32k) or as a time at the rate (5ms)",
+            |it| it.burst,
+            |it, burst| it.burst = burst,
+        ),
+        Key::time(
+            "late",
+            Duration::ZERO..=Duration::from_secs(1),
+            "up to how late a wake-up of the host may be without costing rate",
+            |it| &mut it.late,
+        ),
+        Key::integer("overhead", 0..=1_000, "bytes that each packet costs beyond its length", |it| {
+            &mut it.overhead
+        }),
     ];
+}
 
-    /// The same with the given changes.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "rate" if param.text() == "off" => self.rate = None,
-                "rate" => self.rate = Some(param.rate()?),
-                "burst" => self.burst = burst(&param)?,
-                "late" => self.late = param.duration(Duration::ZERO..=MAX_LATE)?,
-                "overhead" => {
-                    self.overhead = u32::try_from(param.integer(0..=1000)?).unwrap_or_default();
-                }
-                _ => return Err(param.unknown("the shaper", Self::TABLE)),
-            }
-        }
-        Ok(self)
-    }
-
-    /// The burst in bytes at `rate`.
+impl ShaperParams {
     fn burst_bytes(&self, rate: Rate) -> u64 {
         match self.burst {
-            Burst::Bytes(bytes) => bytes,
-            Burst::Time(time) => {
+            Amount::Size(bytes) => bytes,
+            Amount::Time(time) => {
                 let bytes = u128::from(rate.bytes_per_second()) * u128::from(time.as_nanos());
                 u64::try_from(bytes / 1_000_000_000).unwrap_or(u64::MAX)
             }
-        }
-    }
-}
-
-fn burst(param: &Param<'_>) -> Result<Burst, SpecError> {
-    match parse_amount(param.text()) {
-        Some(Amount::Size(bytes)) if bytes <= MAX_BURST => Ok(Burst::Bytes(bytes)),
-        Some(Amount::Time(time)) if time <= MAX_BURST_TIME => Ok(Burst::Time(time)),
-        _ => {
-            let (sizes, times) = (SIZE.unit_names(), TIME.unit_names());
-            let what = alloc::format!("bytes up to 1g, or a time up to 10s (units: {sizes}; {times})");
-            Err(param.expected(&what))
         }
     }
 }
@@ -280,8 +227,9 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let (own, rest) = params.split(ShaperParams::TABLE);
-        let new = self.params.with(&own)?;
+        let (own, rest) = params.split::<ShaperParams>();
+        let mut new = self.params;
+        new.set("the shaper", &own)?;
         self.inner.configure(&rest)?;
         self.changed |= new != self.params;
         self.params = new;

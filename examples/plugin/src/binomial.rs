@@ -7,24 +7,25 @@
 //!   k = l = 1/2         SQRT, the default            smaller l: smaller steps, for audio and video
 //! ```
 
-use ackline::core::policy::spec::{Entry, ParamInfo};
-use ackline::core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};
-use ackline::core::policy::{Metrics, NewCongestionControl, Params, SpecError};
+use ackline::core::policy::spec::{Entry, Key};
+use ackline::core::policy::window::{DecreaseCx, GrowthCx, WindowGrowth, Windows};
+use ackline::core::policy::{Metrics, NewCongestionControl};
 
 pub const ENTRY: Entry<NewCongestionControl> = Entry {
-    summary: "grows by 1 / w^k per round trip, shrinks by w^l / 2 at a loss",
     source: "Bansal and Balakrishnan 2001",
-    params: &[
-        ParamInfo { name: "k", default: "0.5", range: "0..1", summary: "exponent of the increase" },
-        ParamInfo { name: "l", default: "0.5", range: "0..1", summary: "exponent of the decrease" },
-    ],
-    ..Entry::new("binomial", |params| window::make(Binomial { k: 0.5, l: 0.5 }, params))
+    ..Entry::growth::<Binomial>("grows by 1 / w^k per round trip, shrinks by w^l / 2 at a loss")
 };
 
 #[derive(Clone, Debug)]
 struct Binomial {
     k: f64,
     l: f64,
+}
+
+impl Default for Binomial {
+    fn default() -> Self {
+        Self { k: 0.5, l: 0.5 }
+    }
 }
 
 impl Binomial {
@@ -35,9 +36,11 @@ impl Binomial {
 }
 
 impl WindowGrowth for Binomial {
-    fn name(&self) -> &'static str {
-        "binomial"
-    }
+    const NAME: &'static str = "binomial";
+    const KEYS: &'static [Key<Self>] = &[
+        Key::number("k", 0.0..=1.0, "exponent of the increase", |it| &mut it.k),
+        Key::number("l", 0.0..=1.0, "exponent of the decrease", |it| &mut it.l),
+    ];
 
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
         let per_round = f64::from(w.smss()) * self.per_round(w);
@@ -52,17 +55,6 @@ impl WindowGrowth for Binomial {
 
     fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
         report.number("segments_per_round", self.per_round(w));
-    }
-
-    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "k" => self.k = param.number(0.0..=1.0)?,
-                "l" => self.l = param.number(0.0..=1.0)?,
-                _ => return Err(param.unknown(self.name(), ENTRY.params)),
-            }
-        }
-        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ use ackline::core::policy::cc::{
     AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Pacing, Reaction, Restart, SendDecision,
     SsthreshRule, Undo,
 };
-use ackline::core::policy::spec::{Entry, ParamInfo};
+use ackline::core::policy::spec::{Entry, Key, Keyed, ParamRow};
 use ackline::core::policy::{NewCongestionControl, Params, SpecError};
 use ackline::core::{Rate, Window};
 use std::sync::Arc;
@@ -20,31 +20,33 @@ use std::sync::Arc;
 pub const ENTRY: Entry<NewCongestionControl> = Entry {
     summary: "paces at a fixed rate; loss is noise (only for reserved capacity)",
     source: "CCSDS 714.0-B-2",
-    params: PARAMS,
+    keys: ParamRow::of::<Settings>,
     ..Entry::new("known-rate", |params| {
-        let rate = rate(params, Rate::from_bits_per_second(1_000_000))?;
-        Ok(Arc::new(move |init: &CcInit| Box::new(KnownRate::new(init, rate))))
+        let settings = Settings::from_params("known-rate", params)?;
+        Ok(Arc::new(move |init: &CcInit| Box::new(KnownRate::new(init, settings))))
     })
 };
 
-const PARAMS: &[ParamInfo] =
-    &[ParamInfo { name: "rate", default: "1mbit", range: "above 0", summary: "rate at which data leaves" }];
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    rate: Rate,
+}
 
-fn rate(params: &Params, default: Rate) -> Result<Rate, SpecError> {
-    let mut rate = default;
-    for param in params.iter() {
-        match param.key() {
-            "rate" => rate = param.rate()?,
-            _ => return Err(param.unknown("known-rate", PARAMS)),
-        }
+impl Default for Settings {
+    fn default() -> Self {
+        Self { rate: Rate::from_bits_per_second(1_000_000) }
     }
-    Ok(rate)
+}
+
+impl Keyed for Settings {
+    const KEYS: &'static [Key<Self>] =
+        &[Key::rate("rate", "rate at which data leaves", |settings| &mut settings.rate)];
 }
 
 /// The state of one connection.
 #[derive(Clone, Debug)]
 struct KnownRate {
-    rate: Rate,
+    settings: Settings,
     window: Window,
     ssthresh: Window,
     /// Both as they were when the last episode of congestion began.
@@ -52,9 +54,9 @@ struct KnownRate {
 }
 
 impl KnownRate {
-    fn new(init: &CcInit, rate: Rate) -> Self {
+    fn new(init: &CcInit, settings: Settings) -> Self {
         let (window, ssthresh) = (init.initial_window, init.ssthresh);
-        Self { rate, window, ssthresh, saved: (window, ssthresh) }
+        Self { settings, window, ssthresh, saved: (window, ssthresh) }
     }
 }
 
@@ -65,14 +67,14 @@ impl CongestionControl for KnownRate {
 
     /// The pacer spends the rate; the window only bounds what is in flight.
     fn decision(&self) -> SendDecision {
-        SendDecision::window(self.window, self.ssthresh).paced(Pacing::AtRate(self.rate))
+        SendDecision::window(self.window, self.ssthresh).paced(Pacing::AtRate(self.settings.rate))
     }
 
     /// Grows as in slow start until the window holds what the rate sends in two round trips: one is
     /// under way, and one leaves room for repairs.
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
         let Some(rtt) = view.srtt else { return Reaction::None };
-        let per_second = Window::from_bytes(self.rate.bytes_per_second());
+        let per_second = Window::from_bytes(self.settings.rate.bytes_per_second());
         let enough = per_second.mul_ratio(2 * rtt.as_nanos(), 1_000_000_000);
         if self.window < enough && view.may_raise(self.window, self.ssthresh) {
             let grown = self.window.saturating_add(Window::from_bytes(u64::from(ack.acked)));
@@ -112,8 +114,7 @@ impl CongestionControl for KnownRate {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.rate = rate(params, self.rate)?;
-        Ok(())
+        self.settings.set("known-rate", params)
     }
 }
 

@@ -4,22 +4,13 @@
 
 use ackline::core::Duration;
 use ackline::core::policy::ack::{AckPlan, AckPolicy, DataArrival, DataClass, RecvView, SoftObligations};
-use ackline::core::policy::spec::{Entry, ParamInfo};
+use ackline::core::policy::spec::{Entry, Key, Keyed};
 use ackline::core::policy::{NewAckPolicy, Params, SpecError};
-use std::sync::Arc;
 
 pub const ENTRY: Entry<NewAckPolicy> = Entry {
-    summary: "so many ACKs per round trip, and one for every 64 KiB",
     source: "this file",
-    params: PARAMS,
-    ..Entry::new("share-of-rtt", |params| {
-        let policy = ShareOfRtt::default().with(params)?;
-        Ok(Arc::new(move |_| Box::new(policy.clone())))
-    })
+    ..Entry::ack::<ShareOfRtt>("share-of-rtt", "so many ACKs per round trip, and one for every 64 KiB")
 };
-
-const PARAMS: &[ParamInfo] =
-    &[ParamInfo { name: "acks", default: "4", range: "1..64", summary: "ACKs per round trip" }];
 
 /// RTT of a path that was never measured.
 const UNKNOWN: Duration = Duration::from_millis(40);
@@ -38,17 +29,9 @@ impl Default for ShareOfRtt {
     }
 }
 
-impl ShareOfRtt {
-    fn with(&self, params: &Params) -> Result<Self, SpecError> {
-        let mut new = self.clone();
-        for param in params.iter() {
-            match param.key() {
-                "acks" => new.acks = param.integer(1..=64)?,
-                _ => return Err(param.unknown("share-of-rtt", PARAMS)),
-            }
-        }
-        Ok(new)
-    }
+impl Keyed for ShareOfRtt {
+    const KEYS: &'static [Key<Self>] =
+        &[Key::count("acks", 1..=64, "ACKs per round trip", |it| &mut it.acks)];
 }
 
 impl AckPolicy for ShareOfRtt {
@@ -69,13 +52,8 @@ impl AckPolicy for ShareOfRtt {
         AckPlan::Withhold { until: view.oldest_unacked.unwrap_or(view.now) + delay }
     }
 
-    fn on_timeout(&mut self, _: &RecvView) -> AckPlan {
-        AckPlan::NOW
-    }
-
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        *self = self.with(params)?;
-        Ok(())
+        self.set(self.name(), params)
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! An application pause also looks like congestion: that costs a few more ACKs.
 
-use super::settings::Csa3;
+use super::settings::Signs;
 use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::{Duration, Instant};
 
@@ -49,10 +49,11 @@ pub(super) struct Congestion {
 impl Congestion {
     /// Steps 10 and 33 (ii): true if data arrives after a pause. `last`: when the previous data
     /// arrived.
-    pub(super) fn is_pause(&self, csa3: &Csa3, now: Instant, last: Option<Instant>, rtt: Duration) -> bool {
+    pub(super) fn is_pause(&self, signs: &Signs, now: Instant, last: Option<Instant>, rtt: Duration) -> bool {
         let Some(last) = last else { return false };
-        let since = if csa3.pause_from_ack { last.max(self.last_ack.unwrap_or(last)) } else { last };
-        csa3.pause
+        let since = if signs.pause_from_ack { last.max(self.last_ack.unwrap_or(last)) } else { last };
+        signs
+            .pause
             .threshold(|| rtt.saturating_mul(2).max(LEAST_PAUSE))
             .is_some_and(|least| now.since(since) >= least)
     }

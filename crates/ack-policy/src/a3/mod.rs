@@ -65,7 +65,7 @@ use crate::sunos;
 use ackline_tcp_core::policy::ack::{
     AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, SoftObligations,
 };
-use ackline_tcp_core::policy::spec::Entry;
+use ackline_tcp_core::policy::spec::{Entry, Keyed as _, ParamRow};
 use ackline_tcp_core::policy::{Metrics, NewAckPolicy, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant};
 use alloc::boxed::Box;
@@ -76,26 +76,26 @@ use gaps::Gaps;
 use interval::Interval;
 use rtt::Rtt;
 use sampling::{Sampling, Step, window_left};
-use settings::{A3_TABLE, CSA3_TABLE, Linger, Settings};
+use settings::{A3Params, Csa3Params, Linger, Settings};
 
 const SOURCE: &str = "Chang, Chan and Yeung, Deadlock-Free TCP Over High-Speed Internet";
 
 pub(crate) const A3: Entry<NewAckPolicy> = Entry {
     summary: "learns by silence how much the sender can have outstanding; an ACK for 35 % of it",
     source: SOURCE,
-    params: A3_TABLE,
-    ..Entry::new("a3", |params| maker("a3", Settings::a3().with("a3", params)?))
+    keys: ParamRow::of::<A3Params>,
+    ..Entry::new("a3", |params| Ok(maker("a3", A3Params::from_params("a3", params)?.0)))
 };
 
 pub(crate) const CSA3: Entry<NewAckPolicy> = Entry {
     summary: "a3, with more ACKs after signs of congestion, until the sender's window has grown again",
     source: SOURCE,
-    params: CSA3_TABLE,
-    ..Entry::new("csa3", |params| maker("csa3", Settings::csa3().with("csa3", params)?))
+    keys: ParamRow::of::<Csa3Params>,
+    ..Entry::new("csa3", |params| Ok(maker("csa3", Csa3Params::from_params("csa3", params)?.0)))
 };
 
-fn maker(name: &'static str, settings: Settings) -> Result<Arc<NewAckPolicy>, SpecError> {
-    Ok(Arc::new(move |init: &AckInit| Box::new(Adaptive::new(name, settings, init))))
+fn maker(name: &'static str, settings: Settings) -> Arc<NewAckPolicy> {
+    Arc::new(move |init: &AckInit| Box::new(Adaptive::new(name, settings, init)))
 }
 
 /// Fewest quick ACKs, however small the window; none if `quick=0`.
@@ -231,8 +231,8 @@ impl Adaptive {
         self.rtt.on_data(view, data);
         self.round_trip = self.rtt.current(view, self.settings.rtt, self.settings.least_rtt);
         // Step 10: evaluated when data ends the pause, since nothing is decided during it.
-        if let Some(csa3) = self.settings.csa3
-            && self.congestion.is_pause(&csa3, view.now, self.gaps.last(), self.round_trip)
+        if let Some(signs) = self.settings.signs()
+            && self.congestion.is_pause(&signs, view.now, self.gaps.last(), self.round_trip)
         {
             self.congested(view, Trigger::Pause);
         }
@@ -241,10 +241,10 @@ impl Adaptive {
         self.flow.on_data(view, self.round_trip);
         let third = self.count_out_of_order(data);
         // Steps 13 and 33.
-        if let Some(csa3) = self.settings.csa3 {
-            if data.class == DataClass::Duplicate && csa3.duplicates {
+        if let Some(signs) = self.settings.signs() {
+            if data.class == DataClass::Duplicate && signs.duplicates {
                 self.congested(view, Trigger::Duplicate);
-            } else if third && csa3.dupacks {
+            } else if third && signs.dupacks {
                 self.congested(view, Trigger::ThirdDupAck);
             }
         }
@@ -619,13 +619,13 @@ impl AckPolicy for Adaptive {
         report.count("aborted_samples", self.aborted);
         report.micros("ipat_us", self.gaps.mean().unwrap_or(Duration::ZERO));
         report.micros("rtt_us", self.round_trip);
-        if self.settings.csa3.is_some() {
+        if self.settings.signs().is_some() {
             self.congestion.metrics(report);
         }
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let settings = self.settings.with(self.name, params)?;
+        let settings = self.settings.with(params)?;
         if settings.silent != self.settings.silent {
             return Err(SpecError::new(
                 "sampling=abort or sampling=paper is fixed for the life of a connection: the core asks once what a policy \

@@ -1,22 +1,40 @@
-//! Controls that ACWAP can wrap besides HSTCP and Scalable TCP: Reno and CUBIC as a(w) and b(w).
+//! Controls that ACWAP can wrap: HSTCP and Scalable TCP, and Reno and CUBIC as a(w) and b(w).
 
+use super::AcwapParams;
 use crate::CubicParams;
 use crate::aimd::{Avoidance, Growth, Reduction};
 use crate::cubic::{Epoch, Step};
+use crate::hstcp::Hstcp;
+use crate::scalable::Scalable;
 use ackline_tcp_core::Instant;
-use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 use ackline_tcp_core::policy::window::Windows;
-use ackline_tcp_core::policy::{Metrics, SpecError, Unit};
+use ackline_tcp_core::policy::{Metrics, Unit};
+
+/// A control that can be wrapped.
+pub(crate) trait Wrapped: Growth + Default + Sync + 'static {
+    /// The parameters of ACWAP are `params`.
+    fn adopt(&mut self, params: &AcwapParams) {
+        let _ = params;
+    }
+}
+
+impl Wrapped for Hstcp {
+    fn adopt(&mut self, params: &AcwapParams) {
+        *self = Self::new(params.hstcp);
+    }
+}
+
+impl Wrapped for Scalable {}
+
+impl Wrapped for Reno {}
+
+impl Wrapped for Cubic {}
 
 /// Reno: a(w) = 1, b(w) = 1/2 (RFC 5681).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Reno;
 
 impl Growth for Reno {
-    fn name(&self) -> &'static str {
-        "reno"
-    }
-
     fn increase(&mut self, _at: &Avoidance) -> f64 {
         1.0
     }
@@ -26,14 +44,6 @@ impl Growth for Reno {
     }
 
     fn undo(&mut self, _before: &Self) {}
-
-    fn set(&mut self, _param: &Param<'_>) -> Result<Option<()>, SpecError> {
-        Ok(None)
-    }
-
-    fn table(&self) -> &'static [ParamInfo] {
-        &[]
-    }
 }
 
 /// CUBIC (RFC 9438) with its usual parameters: a(w) is what the curve, or the parallel Reno window,
@@ -50,10 +60,6 @@ pub(super) struct Cubic {
 }
 
 impl Growth for Cubic {
-    fn name(&self) -> &'static str {
-        "cubic"
-    }
-
     fn increase(&mut self, at: &Avoidance) -> f64 {
         let params = self.params;
         let w_max = self.w_max;
@@ -104,13 +110,5 @@ impl Growth for Cubic {
     fn metrics(&self, _w: &Windows, report: &mut Metrics<'_>) {
         report.bytes("w_max", self.w_max.unwrap_or(0.0));
         report.report("k_ms", self.epoch.map_or(0.0, |epoch| epoch.k() * 1e3), Unit::Millis);
-    }
-
-    fn set(&mut self, _param: &Param<'_>) -> Result<Option<()>, SpecError> {
-        Ok(None)
-    }
-
-    fn table(&self) -> &'static [ParamInfo] {
-        &[]
     }
 }

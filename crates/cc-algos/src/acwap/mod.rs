@@ -34,43 +34,43 @@ mod range;
 mod tests;
 mod windowed;
 
-pub use params::{AcwapParams, PacingMode};
+pub use params::{AcwapParams, Inner, PacingMode};
 
-use crate::aimd::{AckSummary, Aimd, AimdParams, Avoidance, Growth, Reduction, Stage};
-use crate::hstcp::{Hstcp, HstcpParams};
-use crate::scalable::{Scalable, ScalableParams};
+use crate::aimd::{AckSummary, Aimd, Avoidance, Control, Growth, Reduction, Stage};
+use crate::hstcp::Hstcp;
+use crate::scalable::Scalable;
 use ackline_tcp_core::policy::cc::{CcInit, Pacing, Revise};
-use ackline_tcp_core::policy::spec::{Entry, Param, ParamInfo};
+use ackline_tcp_core::policy::spec::{Entry, Keyed, ParamRow};
 use ackline_tcp_core::policy::window::{self, Windows};
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant};
 use alloc::format;
 use alloc::sync::Arc;
+use inner::Wrapped;
 use pacing::Pace;
 use range::RttRange;
+
+const NAME: &str = "acwap";
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     summary: "grows slowly while the RTT says that the queue is nearly full, and paces",
     source: "Su, Pan, Wang, Wan 2006",
-    params: AcwapParams::TABLE,
-    ..Entry::new("acwap", |params| {
-        let inner = params.get("inner").map_or(Ok(0), |param| param.choice(&params::INNER))?;
-        match inner {
-            0 => make(params, Hstcp::new(HstcpParams::default())),
-            1 => make(params, Scalable::new(ScalableParams::default())),
-            2 => make(params, inner::Reno),
-            _ => make(params, inner::Cubic::default()),
+    keys: ParamRow::of::<AcwapParams>,
+    ..Entry::new(NAME, |params| {
+        let params = AcwapParams::from_params(NAME, params)?;
+        match params.inner {
+            Inner::Hstcp => make::<Hstcp>(params),
+            Inner::Scalable => make::<Scalable>(params),
+            Inner::Reno => make::<inner::Reno>(params),
+            Inner::Cubic => make::<inner::Cubic>(params),
         }
     })
 };
 
-fn make<C>(params: &Params, inner: C) -> Result<Arc<NewCongestionControl>, SpecError>
-where
-    C: Growth + Sync + 'static,
-{
-    // `inner` cannot change once the control is chosen.
-    let (_, params) = params.split(&[params::INNER_INFO]);
-    window::make(Aimd::new(AimdParams::default(), Acwap::new(AcwapParams::default(), inner)), &params)
+fn make<C: Wrapped>(params: AcwapParams) -> Result<Arc<NewCongestionControl>, SpecError> {
+    let mut inner = C::default();
+    inner.adopt(&params);
+    window::make(Aimd::new(Acwap::new(params, inner)), &Params::default())
 }
 
 /// The growth of `C`, held back near a full queue.
@@ -89,7 +89,7 @@ pub(crate) struct Acwap<C> {
     smss: u32,
 }
 
-impl<C: Growth> Acwap<C> {
+impl<C: Wrapped> Acwap<C> {
     fn new(params: AcwapParams, inner: C) -> Self {
         let range = RttRange::new(params.literal, params.windowed);
         let pace = Pace::default();
@@ -104,11 +104,7 @@ impl<C: Growth> Acwap<C> {
     }
 }
 
-impl<C: Growth> Growth for Acwap<C> {
-    fn name(&self) -> &'static str {
-        "acwap"
-    }
-
+impl<C: Wrapped> Growth for Acwap<C> {
     fn start(&mut self, init: &CcInit) {
         self.inner.start(init);
         *self = Self::new(self.params, self.inner.clone());
@@ -190,29 +186,27 @@ impl<C: Growth> Growth for Acwap<C> {
         report.micros("rtt_max_us", self.range.max());
         report.micros("interval_us", self.pace.interval(self.smss).unwrap_or(Duration::ZERO));
     }
+}
 
-    fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
-        if param.key() == "inner" {
-            return Err(SpecError::new(format!(
-                "acwap: inner is fixed for the life of a connection ({})",
-                self.inner.name()
-            )));
-        }
-        if self.params.set(param)?.is_some() {
-            self.range.set_windowed(self.params.windowed);
-            return Ok(Some(()));
-        }
-        if self.inner.set(param)?.is_some() {
-            return Ok(Some(()));
-        }
-        if AcwapParams::TABLE.iter().any(|info| info.name == param.key()) {
-            let (key, inner) = (param.key(), self.inner.name());
-            return Err(SpecError::new(format!("acwap: {key} is for inner=hstcp, not for inner={inner}")));
-        }
-        Ok(None)
+impl<C: Wrapped> Control for Acwap<C> {
+    const NAME: &'static str = NAME;
+    type Params = AcwapParams;
+
+    fn params(&self) -> &AcwapParams {
+        &self.params
     }
 
-    fn table(&self) -> &'static [ParamInfo] {
-        AcwapParams::TABLE
+    fn adopt(&mut self, params: AcwapParams) -> Result<(), SpecError> {
+        let inner = self.params.inner;
+        if params.inner != inner {
+            let name = inner.name();
+            return Err(SpecError::new(format!(
+                "acwap: inner is fixed for the life of a connection ({name})"
+            )));
+        }
+        self.params = params;
+        self.range.set_windowed(params.windowed);
+        self.inner.adopt(&params);
+        Ok(())
     }
 }

@@ -9,9 +9,9 @@
 //!   timeout:          ssthresh = flight / 2, w as the RTO response proposes           (H8)
 //! ```
 //!
-//! A control's a(w) and b(w) are its [`Growth`]; [`Aimd`] turns it into a [`WindowGrowth`], and the
-//! core's adapter adds the rest. A control that wraps another one (ACWAP) is a [`Growth`] that
-//! contains a [`Growth`].
+//! A control's a(w) and b(w) are its [`Growth`]; with a name and parameters it is a [`Control`].
+//! [`Aimd`] turns that into a [`WindowGrowth`], and the core's adapter adds the rest. A control that
+//! wraps another one (ACWAP) is a [`Growth`] that contains a [`Growth`].
 //!
 //! Factors are `f64`; only operations that IEEE 754 rounds exactly are used, and the `libm` crate,
 //! so every machine computes the same.
@@ -22,7 +22,7 @@ pub use slow_start::limited_step;
 
 use crate::hystart::{self, HyStart};
 use ackline_tcp_core::policy::cc::{CcInit, FlowView, Pacing, Phase, Revise};
-use ackline_tcp_core::policy::spec::{Param, ParamInfo};
+use ackline_tcp_core::policy::spec::{Key, Keyed};
 use ackline_tcp_core::policy::window::{DecreaseCx, GrowthCx, MovedBy, Signal, WindowGrowth, Windows};
 use ackline_tcp_core::policy::{Metrics, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant, Window};
@@ -34,9 +34,6 @@ use core::fmt::Debug;
 /// the flow is in congestion avoidance; at a loss or mark [`decrease`](Self::decrease), then
 /// [`on_congestion`](Self::on_congestion); at a timeout only the latter.
 pub(crate) trait Growth: Clone + Debug + Send {
-    /// The name under which the control is chosen.
-    fn name(&self) -> &'static str;
-
     /// The connection begins.
     fn start(&mut self, init: &CcInit) {
         let _ = init;
@@ -80,12 +77,24 @@ pub(crate) trait Growth: Clone + Debug + Send {
     fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
         let _ = (w, report);
     }
+}
 
-    /// Sets one parameter of its own; `None` if the key is not one of them.
-    fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError>;
+/// A [`Growth`] that can be chosen by name.
+pub(crate) trait Control: Growth + 'static {
+    /// The name under which the control is chosen.
+    const NAME: &'static str;
 
-    /// The control's parameters, including those of [`AimdParams`].
-    fn table(&self) -> &'static [ParamInfo];
+    /// Its parameters, with those of the window.
+    type Params: Keyed + AsRef<AimdParams>;
+
+    /// The parameters in force.
+    fn params(&self) -> &Self::Params;
+
+    /// Puts `params` in force.
+    ///
+    /// # Errors
+    /// Names the parameter that is fixed for the life of a connection.
+    fn adopt(&mut self, params: Self::Params) -> Result<(), SpecError>;
 }
 
 /// An ACK of new data in congestion avoidance.
@@ -163,51 +172,38 @@ impl Default for AimdParams {
     }
 }
 
-/// `max_ssthresh` in tables.
-pub(crate) const MAX_SSTHRESH: ParamInfo = ParamInfo {
-    name: "max_ssthresh",
-    default: "100",
-    range: "off|2..1000000",
-    summary: "segments above which slow start is limited to half of it per round trip (RFC 3742)",
-};
+/// `max_ssthresh`, among the parameters `C`.
+pub(crate) const fn max_ssthresh<C: AsMut<AimdParams>>() -> Key<C> {
+    Key::integer_or(
+        "max_ssthresh",
+        2..=1_000_000,
+        "off",
+        "segments above which slow start is limited to half of it per round trip (RFC 3742)",
+        |it| &mut it.as_mut().max_ssthresh,
+    )
+}
 
-/// `rto` in tables.
-pub(crate) const RTO: ParamInfo = ParamInfo {
-    name: "rto",
-    default: "half",
-    range: "half|b",
-    summary: "ssthresh after a timeout: half, or what b(w) leaves",
-};
+/// `hystart`, among the parameters `C`.
+pub(crate) const fn hystart<C: AsMut<AimdParams>>() -> Key<C> {
+    Key::switch("hystart", "leave the first slow start when the RTT rises (HyStart++, RFC 9406)", |it| {
+        &mut it.as_mut().hystart
+    })
+}
 
-/// `hystart` in tables.
-pub(crate) const HYSTART: ParamInfo = ParamInfo {
-    name: "hystart",
-    default: "off",
-    range: "on|off",
-    summary: "leave the first slow start when the RTT rises (HyStart++, RFC 9406)",
-};
-
-impl AimdParams {
-    /// Sets one parameter; `None` if the key is not one of these.
-    pub(crate) fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
-        match param.key() {
-            "max_ssthresh" if param.text() == "off" => self.max_ssthresh = None,
-            "max_ssthresh" => {
-                let segments = param.integer(2..=1_000_000)?;
-                self.max_ssthresh = u32::try_from(segments).ok();
-            }
-            "rto" => self.rto_by_b = param.choice(&["half", "b"])? == 1,
-            "hystart" => self.hystart = param.switch()?,
-            _ => return Ok(None),
-        }
-        Ok(Some(()))
-    }
+/// `rto`, among the parameters `C`.
+pub(crate) const fn rto<C: AsRef<AimdParams> + AsMut<AimdParams>>() -> Key<C> {
+    Key::choice(
+        "rto",
+        &["half", "b"],
+        "ssthresh after a timeout: half, or what b(w) leaves",
+        |it| usize::from(it.as_ref().rto_by_b),
+        |it, at| it.as_mut().rto_by_b = at == 1,
+    )
 }
 
 /// A window with a(w) and b(w) of `G`.
 #[derive(Clone, Debug)]
 pub(crate) struct Aimd<G> {
-    params: AimdParams,
     growth: G,
     hystart: HyStart,
     /// Losses, marks and first timeouts; and the window in bytes at the last one.
@@ -215,10 +211,21 @@ pub(crate) struct Aimd<G> {
     reduced_from: f64,
 }
 
-impl<G: Growth> Aimd<G> {
+impl<G: Control + Default> Default for Aimd<G> {
+    fn default() -> Self {
+        Self::new(G::default())
+    }
+}
+
+impl<G: Control> Aimd<G> {
     /// A flow before its start.
-    pub(crate) fn new(params: AimdParams, growth: G) -> Self {
-        Self { params, growth, hystart: HyStart::default(), reductions: 0, reduced_from: 0.0 }
+    pub(crate) fn new(growth: G) -> Self {
+        Self { growth, hystart: HyStart::default(), reductions: 0, reduced_from: 0.0 }
+    }
+
+    /// The parameters of the window.
+    fn params(&self) -> &AimdParams {
+        self.growth.params().as_ref()
     }
 
     fn stage(view: &FlowView, acked: u32, w: &Windows) -> Stage {
@@ -246,10 +253,8 @@ impl<G: Growth> Aimd<G> {
     }
 }
 
-impl<G: Growth> WindowGrowth for Aimd<G> {
-    fn name(&self) -> &'static str {
-        self.growth.name()
-    }
+impl<G: Control> WindowGrowth for Aimd<G> {
+    const NAME: &'static str = G::NAME;
 
     fn start(&mut self, init: &CcInit) {
         self.growth.start(init);
@@ -273,7 +278,7 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
         let base = cx.base(w);
         if cx.signal == Signal::Timeout {
-            if self.params.rto_by_b {
+            if self.params().rto_by_b {
                 self.lower_ssthresh(base, w);
             } else {
                 // RFC 5681, equation 4.
@@ -290,8 +295,8 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
 
     /// H9.
     fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
-        let share = self.params.max_ssthresh.map_or(1.0, |max| limited_step(w.segments(), max));
-        if self.params.hystart && hystart::is_first(w) {
+        let share = self.params().max_ssthresh.map_or(1.0, |max| limited_step(w.segments(), max));
+        if self.params().hystart && hystart::is_first(w) {
             let paced = self.growth.pacing().0 != Pacing::Unpaced;
             return self.hystart.slow_start(cx, w, share, paced);
         }
@@ -351,12 +356,9 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        for param in params.iter() {
-            if self.params.set(&param)?.is_none() && self.growth.set(&param)?.is_none() {
-                return Err(param.unknown(self.growth.name(), self.growth.table()));
-            }
-        }
-        Ok(())
+        let mut new = self.growth.params().clone();
+        new.set(G::NAME, params)?;
+        self.growth.adopt(new)
     }
 }
 

@@ -17,17 +17,20 @@ pub(crate) fn window_of(segments: f64) -> Window {
     Window::from_f64(segments * f64::from(SMSS))
 }
 
-impl<G: Growth> Flow<G> {
+impl<G: Control<Params: AsMut<AimdParams>>> Flow<G> {
     /// In the first slow start with a window of `segments`.
     pub(crate) fn new(segments: f64, params: AimdParams, growth: G) -> Self {
         Self::decreasing(DecreaseFrom::Window, segments, params, growth)
     }
 
-    pub(crate) fn decreasing(from: DecreaseFrom, segments: f64, params: AimdParams, growth: G) -> Self {
+    pub(crate) fn decreasing(from: DecreaseFrom, segments: f64, window: AimdParams, mut growth: G) -> Self {
+        let mut params = growth.params().clone();
+        *params.as_mut() = window;
+        growth.adopt(params).unwrap();
         let now = Instant::from_secs(100);
         let mut init = CcInit::new(now, SMSS, window_of(1.0));
         init.decrease_from = from;
-        let mut cc = WindowControl::new(&init, Aimd::new(params, growth.clone()));
+        let mut cc = WindowControl::new(&init, Aimd::new(growth.clone()));
         // Also what the start of a connection would forget.
         cc.growth_mut().growth = growth;
         cc.windows_mut().set_bytes(segments * f64::from(SMSS));
@@ -38,7 +41,8 @@ impl<G: Growth> Flow<G> {
 
     /// In congestion avoidance with a window of `segments`.
     pub(crate) fn avoiding(segments: f64, growth: G) -> Self {
-        let mut flow = Self::new(segments, AimdParams::default(), growth);
+        let window = *growth.params().as_ref();
+        let mut flow = Self::new(segments, window, growth);
         flow.cc.windows_mut().set_ssthresh(window_of(2.0));
         flow
     }
@@ -92,13 +96,26 @@ impl<G: Growth> Flow<G> {
 }
 
 /// a(w) = 2, b(w) = 1/4.
-#[derive(Clone, Debug)]
-struct Fixed;
+#[derive(Clone, Debug, Default)]
+struct Fixed(AimdParams);
+
+impl AsRef<AimdParams> for AimdParams {
+    fn as_ref(&self) -> &AimdParams {
+        self
+    }
+}
+
+impl AsMut<AimdParams> for AimdParams {
+    fn as_mut(&mut self) -> &mut AimdParams {
+        self
+    }
+}
+
+impl Keyed for AimdParams {
+    const KEYS: &'static [Key<Self>] = &[max_ssthresh(), hystart(), rto()];
+}
 
 impl Growth for Fixed {
-    fn name(&self) -> &'static str {
-        "fixed"
-    }
     fn increase(&mut self, _at: &Avoidance) -> f64 {
         2.0
     }
@@ -106,11 +123,17 @@ impl Growth for Fixed {
         0.25
     }
     fn undo(&mut self, _before: &Self) {}
-    fn set(&mut self, _param: &Param<'_>) -> Result<Option<()>, SpecError> {
-        Ok(None)
+}
+
+impl Control for Fixed {
+    const NAME: &'static str = "fixed";
+    type Params = AimdParams;
+    fn params(&self) -> &AimdParams {
+        &self.0
     }
-    fn table(&self) -> &'static [ParamInfo] {
-        &[MAX_SSTHRESH, HYSTART, RTO]
+    fn adopt(&mut self, params: AimdParams) -> Result<(), SpecError> {
+        self.0 = params;
+        Ok(())
     }
 }
 
@@ -121,7 +144,7 @@ fn near(value: f64, expected: f64) {
 #[test]
 fn a_window_of_acks_adds_a_however_many_segments_each_covers() {
     for per_ack in [1, 2, 20] {
-        let mut flow = Flow::avoiding(10_000.0, Fixed);
+        let mut flow = Flow::avoiding(10_000.0, Fixed::default());
         for _ in 0..10_000 / per_ack {
             flow.ack(per_ack, None);
         }
@@ -132,7 +155,7 @@ fn a_window_of_acks_adds_a_however_many_segments_each_covers() {
 
 #[test]
 fn slow_start_ends_at_ssthresh_and_the_rest_of_the_ack_counts_beyond_it() {
-    let mut flow = Flow::new(10.0, AimdParams::default(), Fixed);
+    let mut flow = Flow::new(10.0, AimdParams::default(), Fixed::default());
     flow.cc.windows_mut().set_ssthresh(window_of(11.5));
     flow.ack(2, None);
     near(flow.w(), 11.5 + 2.0 * 0.5 / 11.5);
@@ -141,7 +164,7 @@ fn slow_start_ends_at_ssthresh_and_the_rest_of_the_ack_counts_beyond_it() {
 #[test]
 fn one_ack_opens_slow_start_by_two_segments_or_by_one_after_a_timeout() {
     for (phase, expected) in [(Phase::Open, 12.0), (Phase::Loss, 11.0)] {
-        let mut flow = Flow::new(10.0, AimdParams::default(), Fixed);
+        let mut flow = Flow::new(10.0, AimdParams::default(), Fixed::default());
         flow.view.phase = phase;
         let jump = AckSample::new(30 * SMSS, 2);
         flow.cc.on_ack(&flow.view, &jump);
@@ -157,7 +180,9 @@ fn nothing_grows_in_recovery_on_a_mark_or_below_the_window() {
         |flow, _| flow.view.cwnd_limited = false,
     ];
     for spoil in cases {
-        for mut flow in [Flow::avoiding(50.0, Fixed), Flow::new(50.0, AimdParams::default(), Fixed)] {
+        for mut flow in
+            [Flow::avoiding(50.0, Fixed::default()), Flow::new(50.0, AimdParams::default(), Fixed::default())]
+        {
             let mut ack = AckSample::new(SMSS, 1);
             spoil(&mut flow, &mut ack);
             flow.cc.on_ack(&flow.view, &ack);
@@ -175,7 +200,7 @@ fn a_loss_costs_b_of_what_it_starts_from_and_a_mark_the_same() {
     ];
     for event in [CongestionEvent::Loss { prior_pipe: 0 }, CongestionEvent::Ecn] {
         for (from, limited, w, ssthresh) in cases {
-            let mut flow = Flow::decreasing(from, 101.0, AimdParams::default(), Fixed);
+            let mut flow = Flow::decreasing(from, 101.0, AimdParams::default(), Fixed::default());
             flow.cc.windows_mut().set_ssthresh(window_of(2.0));
             flow.view.cwnd_limited = limited;
             flow.view.flight_size = 40 * SMSS;
@@ -188,7 +213,7 @@ fn a_loss_costs_b_of_what_it_starts_from_and_a_mark_the_same() {
 
 #[test]
 fn no_loss_leaves_less_than_two_segments_or_raises_a_smaller_window() {
-    let mut flow = Flow::avoiding(2.1, Fixed);
+    let mut flow = Flow::avoiding(2.1, Fixed::default());
     flow.lose();
     near(flow.w(), 2.0);
     near(flow.ssthresh(), 2.0);
@@ -200,8 +225,8 @@ fn no_loss_leaves_less_than_two_segments_or_raises_a_smaller_window() {
 #[test]
 fn a_timeout_halves_the_flight_once_or_takes_b_where_that_is_chosen() {
     for (rto_by_b, ssthresh) in [(false, 50.0), (true, 75.0)] {
-        let mut flow = Flow::avoiding(100.0, Fixed);
-        flow.cc.growth_mut().params.rto_by_b = rto_by_b;
+        let mut flow = Flow::avoiding(100.0, Fixed::default());
+        flow.cc.growth_mut().growth.0.rto_by_b = rto_by_b;
         flow.time_out(true);
         near(flow.w(), 1.0);
         near(flow.ssthresh(), ssthresh);
@@ -212,7 +237,7 @@ fn a_timeout_halves_the_flight_once_or_takes_b_where_that_is_chosen() {
 
 #[test]
 fn undo_restores_what_the_episode_took() {
-    let mut flow = Flow::avoiding(100.0, Fixed);
+    let mut flow = Flow::avoiding(100.0, Fixed::default());
     let (w, ssthresh) = (flow.w(), flow.ssthresh());
     flow.lose();
     flow.cc.undo(&flow.view, &Undo::All);
@@ -226,12 +251,12 @@ fn undo_restores_what_the_episode_took() {
 
 #[test]
 fn an_unknown_parameter_leaves_the_others_as_they_were() {
-    let mut cc = Flow::avoiding(100.0, Fixed).cc;
+    let mut cc = Flow::avoiding(100.0, Fixed::default()).cc;
     let error = cc.configure(&"max_ssthresh=off,speed=3".parse().unwrap()).unwrap_err();
     assert!(std::format!("{error}").contains("speed"), "{error}");
-    assert_eq!(cc.growth().params, AimdParams::default());
+    assert_eq!(*cc.growth().params(), AimdParams::default());
     cc.configure(&"max_ssthresh=off,rto=b".parse().unwrap()).unwrap();
-    assert_eq!(cc.growth().params, AimdParams { max_ssthresh: None, rto_by_b: true, hystart: false });
+    assert_eq!(*cc.growth().params(), AimdParams { max_ssthresh: None, rto_by_b: true, hystart: false });
 }
 
 /// A window of ACKs, each of one segment and with the same RTT.
@@ -262,7 +287,7 @@ fn rounds_to_the_exit(flow: &mut Flow<Fixed>, most: f64, by: f64) -> u32 {
 #[test]
 fn hystart_ends_slow_start_when_the_rtt_rises() {
     let params = AimdParams { hystart: true, max_ssthresh: None, ..AimdParams::default() };
-    let mut flow = Flow::new(200.0, params, Fixed);
+    let mut flow = Flow::new(200.0, params, Fixed::default());
     // A quarter of the growth, from the eighth sample on.
     assert!(rounds_to_the_exit(&mut flow, 0.26, f64::INFINITY) >= 5);
     assert!(flow.ssthresh() > 1000.0, "doubled twice before: {}", flow.ssthresh());
@@ -270,7 +295,7 @@ fn hystart_ends_slow_start_when_the_rtt_rises() {
 
 #[test]
 fn hystart_ends_a_limited_slow_start() {
-    let mut flow = Flow::new(200.0, AimdParams { hystart: true, ..AimdParams::default() }, Fixed);
+    let mut flow = Flow::new(200.0, AimdParams { hystart: true, ..AimdParams::default() }, Fixed::default());
     // A quarter of 50 segments per round.
     assert!(rounds_to_the_exit(&mut flow, 1.0, 13.0) >= 5);
     assert!((300.0..400.0).contains(&flow.ssthresh()), "50 twice, then 13 five times: {}", flow.ssthresh());
@@ -278,7 +303,7 @@ fn hystart_ends_a_limited_slow_start() {
 
 #[test]
 fn later_slow_starts_are_not_hystarts() {
-    let mut flow = Flow::new(400.0, AimdParams { hystart: true, ..AimdParams::default() }, Fixed);
+    let mut flow = Flow::new(400.0, AimdParams { hystart: true, ..AimdParams::default() }, Fixed::default());
     flow.time_out(true);
     flow.cc.windows_mut().set_bytes(50.0 * f64::from(SMSS));
     for rtt in [50, 60, 70] {
@@ -290,7 +315,7 @@ fn later_slow_starts_are_not_hystarts() {
 
 #[test]
 fn without_hystart_the_first_slow_start_is_limited_whatever_the_rtt() {
-    let mut flow = Flow::new(200.0, AimdParams::default(), Fixed);
+    let mut flow = Flow::new(200.0, AimdParams::default(), Fixed::default());
     for rtt in [50, 60, 70, 80, 90, 100, 110, 120] {
         let before = flow.w();
         round(&mut flow, rtt);
@@ -302,7 +327,7 @@ fn without_hystart_the_first_slow_start_is_limited_whatever_the_rtt() {
 /// RFC 9406, section 4.3: without pacing an ACK opens the window by at most L = 8 segments.
 #[test]
 fn an_ack_of_many_segments_opens_the_window_by_eight_of_them() {
-    let mut flow = Flow::new(50.0, AimdParams { hystart: true, ..AimdParams::default() }, Fixed);
+    let mut flow = Flow::new(50.0, AimdParams { hystart: true, ..AimdParams::default() }, Fixed::default());
     let mut ack = AckSample::new(10 * SMSS, 2);
     ack.rtt = None;
     flow.view.snd_una += ack.acked;

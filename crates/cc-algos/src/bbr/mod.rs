@@ -62,7 +62,7 @@ use ackline_tcp_core::policy::cc::{
     AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, LostRecord, Pacing, Phase, RateSample,
     Reaction, Recovery, Restart, Revise, SendDecision, SentSegment, Undo, Validation,
 };
-use ackline_tcp_core::policy::spec::Entry;
+use ackline_tcp_core::policy::spec::{Entry, Keyed as _, ParamRow};
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
 use ackline_tcp_core::{Rate, Window};
 use aggregation::Aggregation;
@@ -82,9 +82,9 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     aliases: &["bbr3"],
     summary: "paces by a model of the path: bandwidth, round trip, and the flight that it takes without loss",
     source: "draft-ietf-ccwg-bbr",
-    params: BbrParams::TABLE,
+    keys: ParamRow::of::<BbrParams>,
     ..Entry::new("bbr", |params| {
-        let params = BbrParams::default().with(params)?;
+        let params = BbrParams::from_params("bbr", params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(Bbr::new(init, params))))
     })
 };
@@ -305,8 +305,7 @@ impl CongestionControl for Bbr {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.params = self.params.with(params)?;
-        Ok(())
+        self.params.set("bbr", params)
     }
 }
 

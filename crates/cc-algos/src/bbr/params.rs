@@ -1,8 +1,7 @@
 //! The parameters of BBR (section 2).
 
 use ackline_tcp_core::Duration;
-use ackline_tcp_core::policy::spec::{Param, ParamInfo};
-use ackline_tcp_core::policy::{Params, SpecError};
+use ackline_tcp_core::policy::spec::{Key, Keyed};
 
 /// BBR's parameters. Gains and parts are in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,78 +70,63 @@ impl Default for BbrParams {
     }
 }
 
-/// A number as an integer of `parts` per one, rounded.
-fn in_parts(param: &Param<'_>, range: core::ops::RangeInclusive<f64>, parts: f64) -> Result<u32, SpecError> {
-    // The ranges are small and positive.
-    Ok((param.number(range)? * parts + 0.5) as u32)
-}
-
-fn seconds(param: &Param<'_>, least: Duration, most: u64) -> Result<Duration, SpecError> {
-    param.duration(least..=Duration::from_secs(most))
-}
-
-impl BbrParams {
-    /// The parameters of `bbr`.
-    pub const TABLE: &[ParamInfo] = &[
-        info("loss_thresh", "0.02", "0.0001..0.5", "part of a round trip's data that may be lost"),
-        info("min_loss_ranges", "1", "1..8", "separate losses in a round trip that end a probe"),
-        info("beta", "0.7", "0.1..0.95", "part of a bound that is left after losses"),
-        info("headroom", "0.15", "0..0.5", "part of the long-term bound that is left to others"),
-        info("startup_gain", "2.77", "1.1..4", "pacing gain of Startup"),
-        info("drain_gain", "0.5", "0.1..0.95", "pacing gain of Drain"),
-        info("down_gain", "0.9", "0.5..0.99", "pacing gain of Down"),
-        info("up_gain", "1.25", "1.05..2", "pacing gain of Up"),
-        info("cwnd_gain", "2", "1..4", "bandwidth-delay products that the window holds"),
-        info("margin", "0.01", "0..0.1", "part of the rate that is not used"),
-        info("probe_wait", "2s", "100ms..60s", "least time between two probes for bandwidth"),
-        info("probe_jitter", "1s", "0ms..60s", "most that is added to it at random"),
-        info("probe_rounds", "63", "1..1000", "most rounds between two probes"),
-        info("probe_rtt_interval", "5s", "1s..600s", "time without a lower RTT before ProbeRTT"),
-        info("probe_rtt_time", "200ms", "10ms..10s", "how long ProbeRTT keeps the flight small"),
-        info("probe_rtt_gain", "0.5", "0.1..1", "bandwidth-delay products in flight then"),
-        info("min_rtt_window", "10s", "1s..600s", "how long the lowest RTT is believed"),
+impl Keyed for BbrParams {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::parts(
+            "loss_thresh",
+            0.0001..=0.5,
+            10_000,
+            "part of a round trip's data that may be lost",
+            |it| &mut it.loss_thresh,
+        ),
+        Key::integer("min_loss_ranges", 1..=8, "separate losses in a round trip that end a probe", |it| {
+            &mut it.min_loss_ranges
+        }),
+        Key::parts("beta", 0.1..=0.95, 100, "part of a bound that is left after losses", |it| &mut it.beta),
+        Key::parts("headroom", 0.0..=0.5, 100, "part of the long-term bound that is left to others", |it| {
+            &mut it.headroom
+        }),
+        Key::parts("startup_gain", 1.1..=4.0, 100, "pacing gain of Startup", |it| &mut it.startup_gain),
+        Key::parts("drain_gain", 0.1..=0.95, 100, "pacing gain of Drain", |it| &mut it.drain_gain),
+        Key::parts("down_gain", 0.5..=0.99, 100, "pacing gain of Down", |it| &mut it.down_gain),
+        Key::parts("up_gain", 1.05..=2.0, 100, "pacing gain of Up", |it| &mut it.up_gain),
+        Key::parts("cwnd_gain", 1.0..=4.0, 100, "bandwidth-delay products that the window holds", |it| {
+            &mut it.cwnd_gain
+        }),
+        Key::parts("margin", 0.0..=0.1, 100, "part of the rate that is not used", |it| &mut it.margin),
+        Key::time(
+            "probe_wait",
+            Duration::from_millis(100)..=Duration::from_secs(60),
+            "least time between two probes for bandwidth",
+            |it| &mut it.probe_wait,
+        ),
+        Key::time(
+            "probe_jitter",
+            Duration::ZERO..=Duration::from_secs(60),
+            "most that is added to it at random",
+            |it| &mut it.probe_jitter,
+        ),
+        Key::count("probe_rounds", 1..=1_000, "most rounds between two probes", |it| &mut it.probe_rounds),
+        Key::time(
+            "probe_rtt_interval",
+            Duration::from_secs(1)..=Duration::from_secs(600),
+            "time without a lower RTT before ProbeRTT",
+            |it| &mut it.probe_rtt_interval,
+        ),
+        Key::time(
+            "probe_rtt_time",
+            Duration::from_millis(10)..=Duration::from_secs(10),
+            "how long ProbeRTT keeps the flight small",
+            |it| &mut it.probe_rtt_time,
+        ),
+        Key::parts("probe_rtt_gain", 0.1..=1.0, 100, "bandwidth-delay products in flight then", |it| {
+            &mut it.probe_rtt_gain
+        }),
+        Key::time(
+            "min_rtt_window",
+            Duration::from_secs(1)..=Duration::from_secs(600),
+            "how long the lowest RTT is believed",
+            |it| &mut it.min_rtt_window,
+        ),
     ];
-
-    /// The same with the given changes.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "loss_thresh" => self.loss_thresh = in_parts(&param, 0.0001..=0.5, 1e4)?,
-                "min_loss_ranges" => {
-                    self.min_loss_ranges = u32::try_from(param.integer(1..=8)?).unwrap_or(1);
-                }
-                "beta" => self.beta = in_parts(&param, 0.1..=0.95, 100.0)?,
-                "headroom" => self.headroom = in_parts(&param, 0.0..=0.5, 100.0)?,
-                "startup_gain" => self.startup_gain = in_parts(&param, 1.1..=4.0, 100.0)?,
-                "drain_gain" => self.drain_gain = in_parts(&param, 0.1..=0.95, 100.0)?,
-                "down_gain" => self.down_gain = in_parts(&param, 0.5..=0.99, 100.0)?,
-                "up_gain" => self.up_gain = in_parts(&param, 1.05..=2.0, 100.0)?,
-                "cwnd_gain" => self.cwnd_gain = in_parts(&param, 1.0..=4.0, 100.0)?,
-                "margin" => self.margin = in_parts(&param, 0.0..=0.1, 100.0)?,
-                "probe_wait" => self.probe_wait = seconds(&param, Duration::from_millis(100), 60)?,
-                "probe_jitter" => self.probe_jitter = seconds(&param, Duration::ZERO, 60)?,
-                "probe_rounds" => self.probe_rounds = param.integer(1..=1_000)?,
-                "probe_rtt_interval" => {
-                    self.probe_rtt_interval = seconds(&param, Duration::from_secs(1), 600)?;
-                }
-                "probe_rtt_time" => self.probe_rtt_time = seconds(&param, Duration::from_millis(10), 10)?,
-                "probe_rtt_gain" => self.probe_rtt_gain = in_parts(&param, 0.1..=1.0, 100.0)?,
-                "min_rtt_window" => self.min_rtt_window = seconds(&param, Duration::from_secs(1), 600)?,
-                _ => return Err(param.unknown("bbr", Self::TABLE)),
-            }
-        }
-        Ok(self)
-    }
-}
-
-const fn info(
-    name: &'static str,
-    default: &'static str,
-    range: &'static str,
-    summary: &'static str,
-) -> ParamInfo {
-    ParamInfo { name, default, range, summary }
 }

@@ -27,15 +27,6 @@ fn wrong_parameters_are_refused() {
     }
 }
 
-#[test]
-fn the_table_has_the_defaults() {
-    for info in BbrParams::TABLE {
-        let text = std::format!("{}={}", info.name, info.default);
-        let set = BbrParams::default().with(&text.parse().unwrap()).unwrap();
-        assert_eq!(set, BbrParams::default(), "{text}");
-    }
-}
-
 /// A path that stalls for an hour gives one sample of a byte per second: the flow must find its
 /// rate again in a few round trips.
 #[test]

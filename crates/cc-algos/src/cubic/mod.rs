@@ -27,7 +27,7 @@ pub use params::{BETA_ECN, CubicParams, SlowStartExit};
 use crate::hystart::linux::LinuxHyStart;
 use crate::hystart::{self, Growth, HyStart};
 use ackline_tcp_core::policy::cc::{CcInit, Pacing, Phase, Revise, Undo};
-use ackline_tcp_core::policy::spec::Entry;
+use ackline_tcp_core::policy::spec::{Entry, Keyed as _, ParamRow};
 use ackline_tcp_core::policy::window::{
     self, DecreaseCx, GrowthCx, MovedBy, Signal, WindowControl, WindowGrowth, Windows,
 };
@@ -39,7 +39,7 @@ pub(crate) use curve::{Epoch, Step};
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     summary: "the window follows a cubic curve of time around the last loss",
     source: "RFC 9438, RFC 9406, RFC 8511",
-    params: CubicParams::TABLE,
+    keys: ParamRow::of::<CubicParams>,
     ..Entry::new("cubic", |params| window::make(Cubic::with(CubicParams::default()), params))
 };
 
@@ -132,9 +132,7 @@ impl Cubic {
 }
 
 impl WindowGrowth for Cubic {
-    fn name(&self) -> &'static str {
-        "cubic"
-    }
+    const NAME: &'static str = "cubic";
 
     fn start(&mut self, init: &CcInit) {
         self.cwnd_prior = init.initial_window.as_f64();
@@ -245,7 +243,9 @@ impl WindowGrowth for Cubic {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let params = self.params.with(params)?;
+        let changes = params;
+        let mut params = *self.params;
+        params.set(Self::NAME, changes)?;
         if params.c != self.params.c {
             self.memory.end_stage();
         }

@@ -1,7 +1,6 @@
 //! The parameters of CUBIC.
 
-use ackline_tcp_core::policy::spec::ParamInfo;
-use ackline_tcp_core::policy::{Params, SpecError};
+use ackline_tcp_core::policy::spec::{Key, Keyed};
 
 /// Remaining fraction of the window after a mark with ABE (RFC 8511, section 3.1, for CUBIC).
 pub const BETA_ECN: f64 = 0.85;
@@ -53,75 +52,36 @@ impl Default for CubicParams {
     }
 }
 
-impl CubicParams {
-    /// The parameters of [`Self::with`].
-    pub const TABLE: &[ParamInfo] = &[
-        ParamInfo {
-            name: "beta",
-            default: "0.7",
-            range: "0.1..0.95",
-            summary: "part of the window that is left after a loss",
-        },
-        ParamInfo {
-            name: "c",
-            default: "0.4",
-            range: "0.001..100",
-            summary: "growth of the curve, in segments per second cubed",
-        },
-        ParamInfo {
-            name: "fast_convergence",
-            default: "on",
-            range: "on|off",
-            summary: "give up more when the last plateau was not reached",
-        },
-        ParamInfo {
-            name: "hystart",
-            default: "on",
-            range: "on|off|linux",
-            summary: "leave the first slow start when the RTT rises (HyStart++); linux: each one, by Linux's HyStart",
-        },
-        ParamInfo {
-            name: "pacing",
-            default: "off",
-            range: "on|off",
-            summary: "spread departures over the round trip",
-        },
-        ParamInfo {
-            name: "abe",
-            default: "off",
-            range: "on|off",
-            summary: "keep 0.85 of the window after a mark by ECN (ABE)",
-        },
-        ParamInfo {
-            name: "ecn_floor",
-            default: "1",
-            range: "1..2",
-            summary: "segments that a mark by ECN leaves at least; 2 as Linux",
-        },
+impl Keyed for CubicParams {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::number("beta", 0.1..=0.95, "part of the window that is left after a loss", |it| &mut it.beta),
+        Key::number("c", 0.001..=100.0, "growth of the curve, in segments per second cubed", |it| &mut it.c),
+        Key::switch("fast_convergence", "give up more when the last plateau was not reached", |it| {
+            &mut it.fast_convergence
+        }),
+        Key::choice(
+            "hystart",
+            &["on", "off", "linux"],
+            "leave the first slow start when the RTT rises (HyStart++); linux: each one, by Linux's HyStart",
+            |it| EXITS.iter().position(|exit| *exit == it.hystart).unwrap_or(0),
+            |it, at| it.hystart = EXITS[at],
+        ),
+        Key::switch("pacing", "spread departures over the round trip", |it| &mut it.pacing),
+        Key::switch("abe", "keep 0.85 of the window after a mark by ECN (ABE)", |it| &mut it.abe),
+        Key::number(
+            "ecn_floor",
+            1.0..=2.0,
+            "segments that a mark by ECN leaves at least; 2 as Linux",
+            |it| &mut it.ecn_floor,
+        ),
     ];
+}
 
-    /// The same with the given changes.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "beta" => self.beta = param.number(0.1..=0.95)?,
-                "c" => self.c = param.number(0.001..=100.0)?,
-                "fast_convergence" => self.fast_convergence = param.switch()?,
-                "hystart" if param.text() == "linux" => self.hystart = SlowStartExit::Linux,
-                "hystart" if param.switch()? => self.hystart = SlowStartExit::HyStartPlusPlus,
-                "hystart" => self.hystart = SlowStartExit::Nothing,
-                "pacing" => self.pacing = param.switch()?,
-                "abe" => self.abe = param.switch()?,
-                "ecn_floor" => self.ecn_floor = param.number(1.0..=2.0)?,
-                _ => return Err(param.unknown("cubic", Self::TABLE)),
-            }
-        }
-        Ok(self)
-    }
+/// As `hystart` names them.
+const EXITS: [SlowStartExit; 3] =
+    [SlowStartExit::HyStartPlusPlus, SlowStartExit::Nothing, SlowStartExit::Linux];
 
+impl CubicParams {
     /// RFC 9438, section 4.3: the additive increase with which AIMD(alpha, beta) is as fast as
     /// Reno's AIMD(1, 0.5).
     #[must_use]

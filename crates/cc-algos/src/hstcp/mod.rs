@@ -28,24 +28,20 @@ mod table;
 mod tests;
 
 pub use crate::aimd::limited_step;
-pub(crate) use params::{AW, LOW_P_INFO};
 pub use params::{AwMode, HstcpParams};
+pub(crate) use params::{aw, low_p};
 pub use response::{HIGH_P, HIGH_WINDOW, LOW_WINDOW, decrease, increase, response};
 
-use crate::aimd::{Aimd, AimdParams, Avoidance, Growth};
-use ackline_tcp_core::policy::spec::{Entry, Param, ParamInfo};
-use ackline_tcp_core::policy::window::{self, Windows};
+use crate::aimd::{Aimd, Avoidance, Control, Growth};
+use ackline_tcp_core::policy::spec::{Entry, ParamRow};
+use ackline_tcp_core::policy::window::Windows;
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, SpecError};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     aliases: &["highspeed"],
-    summary: "grows faster and gives up less the larger the window is",
     source: "RFC 3649, RFC 3742",
-    params: HstcpParams::TABLE,
-    ..Entry::new("hstcp", |params| {
-        let hstcp = Hstcp::new(HstcpParams::default());
-        window::make(Aimd::new(AimdParams::default(), hstcp), params)
-    })
+    keys: ParamRow::of::<HstcpParams>,
+    ..Entry::growth::<Aimd<Hstcp>>("grows faster and gives up less the larger the window is")
 };
 
 /// a(w) and b(w) of HSTCP. a(w) is computed for the whole segments of w, when their number changes.
@@ -62,11 +58,13 @@ impl Hstcp {
     }
 }
 
-impl Growth for Hstcp {
-    fn name(&self) -> &'static str {
-        "hstcp"
+impl Default for Hstcp {
+    fn default() -> Self {
+        Self::new(HstcpParams::default())
     }
+}
 
+impl Growth for Hstcp {
     fn increase(&mut self, at: &Avoidance) -> f64 {
         let whole = at.segments() as u64;
         if whole != self.known.0 {
@@ -85,14 +83,18 @@ impl Growth for Hstcp {
         report.number("a", self.known.1);
         report.number("b", decrease(self.known.0 as f64));
     }
+}
 
-    fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
-        let known = self.params.set(param)?;
-        self.known = (0, 1.0);
-        Ok(known)
+impl Control for Hstcp {
+    const NAME: &'static str = "hstcp";
+    type Params = HstcpParams;
+
+    fn params(&self) -> &HstcpParams {
+        &self.params
     }
 
-    fn table(&self) -> &'static [ParamInfo] {
-        HstcpParams::TABLE
+    fn adopt(&mut self, params: HstcpParams) -> Result<(), SpecError> {
+        *self = Self::new(params);
+        Ok(())
     }
 }

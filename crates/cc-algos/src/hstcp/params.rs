@@ -1,9 +1,8 @@
 //! The parameters of HSTCP.
 
 use super::response::LOW_P;
-use crate::aimd::{HYSTART, MAX_SSTHRESH, RTO};
-use ackline_tcp_core::policy::SpecError;
-use ackline_tcp_core::policy::spec::{Param, ParamInfo};
+use crate::aimd::{AimdParams, hystart, max_ssthresh, rto};
+use ackline_tcp_core::policy::spec::{Key, Keyed};
 
 /// The source of a(w) (H5).
 ///
@@ -34,44 +33,57 @@ pub struct HstcpParams {
     /// Loss rate at 38 segments, for [`AwMode::LogLog`], 10^-4 to 10^-2: 1.5 / 38^2, at which HSTCP
     /// meets Reno's response function, or the 10^-3 of RFC 3649, section 5.
     pub low_p: f64,
+    pub(crate) window: AimdParams,
 }
 
 impl Default for HstcpParams {
     fn default() -> Self {
-        Self { aw: AwMode::TableFloor, low_p: LOW_P }
+        Self { aw: AwMode::TableFloor, low_p: LOW_P, window: AimdParams::default() }
     }
 }
 
-/// `aw` in tables.
-pub(crate) const AW: ParamInfo = ParamInfo {
-    name: "aw",
-    default: "table-floor",
-    range: "loglog|rfc|table-floor|table-ceil",
-    summary: "where HSTCP's a(w) comes from: formula, rounded formula, or table read down or up",
-};
+/// `aw`, among the parameters `C`.
+pub(crate) const fn aw<C: AsRef<HstcpParams> + AsMut<HstcpParams>>() -> Key<C> {
+    Key::choice(
+        "aw",
+        &["loglog", "rfc", "table-floor", "table-ceil"],
+        "where HSTCP's a(w) comes from: formula, rounded formula, or table read down or up",
+        |it| it.as_ref().aw as usize,
+        |it, at| it.as_mut().aw = MODES[at],
+    )
+}
 
-/// `low_p` in tables.
-pub(crate) const LOW_P_INFO: ParamInfo = ParamInfo {
-    name: "low_p",
-    default: "0.001038781163434903",
-    range: "0.0001..0.01",
-    summary: "HSTCP's loss rate at 38 segments with aw=loglog",
-};
+/// `low_p`, among the parameters `C`.
+pub(crate) const fn low_p<C: AsMut<HstcpParams>>() -> Key<C> {
+    Key::number("low_p", 1e-4..=1e-2, "HSTCP's loss rate at 38 segments with aw=loglog", |it| {
+        &mut it.as_mut().low_p
+    })
+}
 
-impl HstcpParams {
-    /// The parameters of `hstcp`.
-    pub const TABLE: &[ParamInfo] = &[AW, LOW_P_INFO, MAX_SSTHRESH, HYSTART, RTO];
+impl Keyed for HstcpParams {
+    const KEYS: &'static [Key<Self>] = &[aw(), low_p(), max_ssthresh(), hystart(), rto()];
+}
 
-    /// Sets one parameter; `None` if the key is not one of these.
-    pub(crate) fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
-        match param.key() {
-            "aw" => {
-                let choice = param.choice(&["loglog", "rfc", "table-floor", "table-ceil"])?;
-                self.aw = MODES.get(choice).copied().unwrap_or(self.aw);
-            }
-            "low_p" => self.low_p = param.number(1e-4..=1e-2)?,
-            _ => return Ok(None),
-        }
-        Ok(Some(()))
+impl AsRef<Self> for HstcpParams {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsMut<Self> for HstcpParams {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
+impl AsRef<AimdParams> for HstcpParams {
+    fn as_ref(&self) -> &AimdParams {
+        &self.window
+    }
+}
+
+impl AsMut<AimdParams> for HstcpParams {
+    fn as_mut(&mut self) -> &mut AimdParams {
+        &mut self.window
     }
 }

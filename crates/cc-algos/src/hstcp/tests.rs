@@ -3,6 +3,7 @@
 use super::response::LOW_P;
 use super::table::ROWS;
 use super::*;
+use crate::aimd::AimdParams;
 use crate::aimd::tests::Flow;
 use ackline_tcp_core::policy::conformance;
 use proptest::prelude::*;
@@ -227,15 +228,7 @@ fn keeps_the_rules() {
 }
 
 #[test]
-fn the_table_of_parameters_shows_the_defaults() {
-    for info in HstcpParams::TABLE {
-        let params: ackline_tcp_core::policy::Params =
-            std::format!("{}={}", info.name, info.default).parse().unwrap();
-        let (mut aimd, mut own) = (AimdParams::default(), HstcpParams::default());
-        let param = params.iter().next().unwrap();
-        assert!(own.set(&param).unwrap().or(aimd.set(&param).unwrap()).is_some());
-        assert_eq!((aimd, own), (AimdParams::default(), HstcpParams::default()), "{}", info.name);
-    }
+fn wrong_parameters_are_refused() {
     for wrong in ["aw=floor", "low_p=1", "max_ssthresh=1", "rto=full", "beta=0.8"] {
         assert!((ENTRY.make)(&wrong.parse().unwrap()).is_err(), "{wrong}");
     }

@@ -56,7 +56,7 @@ use ackline_tcp_core::policy::cc::{
     AckSample, CcInit, Clock, CongestionControl, CongestionEvent, DecreaseFrom, EcnUse, FlowView, Pacing,
     Phase, Reaction, Recovery, Restart, Revise, SendDecision, SentSegment, SsthreshRule, Undo,
 };
-use ackline_tcp_core::policy::spec::Entry;
+use ackline_tcp_core::policy::spec::{Entry, Keyed as _, ParamRow};
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant, SeqNum, Window};
 use alloc::boxed::Box;
@@ -70,10 +70,10 @@ use prototype::{ClockRtt, Clocked, Divisor, Reclock, ThesisRtt};
 pub(crate) const RENO: Entry<NewCongestionControl> = Entry {
     summary: "windows below one segment on a departure clock; a mark or a loss halves (with ECN)",
     source: "Ahmed 2019, chapters 6 and 7",
-    params: LsAimdParams::TABLE,
+    keys: ParamRow::of::<LsAimdParams>,
     ecn: Ecn::Classic,
     ..Entry::new("ls-aimd-reno", |params| {
-        let params = LsAimdParams::default().with(Variant::Reno.name(), params)?;
+        let params = LsAimdParams::from_params(Variant::Reno.name(), params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(LsAimd::new(init, Variant::Reno, params))))
     })
 };
@@ -82,10 +82,10 @@ pub(crate) const RENO: Entry<NewCongestionControl> = Entry {
 pub(crate) const DCTCP: Entry<NewCongestionControl> = Entry {
     summary: "windows below one segment on a departure clock; reduces by the share of marked data (ECN of kind dctcp)",
     source: "Ahmed 2019, chapters 6 and 7",
-    params: LsAimdParams::TABLE,
+    keys: ParamRow::of::<LsAimdParams>,
     ecn: Ecn::Dctcp,
     ..Entry::new("ls-aimd-dctcp", |params| {
-        let params = LsAimdParams::default().with(Variant::Dctcp.name(), params)?;
+        let params = LsAimdParams::from_params(Variant::Dctcp.name(), params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(LsAimd::new(init, Variant::Dctcp, params))))
     })
 };
@@ -302,7 +302,7 @@ impl LsAimd {
                     let clocked = self.submss.then(|| Clocked {
                         w: self.w,
                         segment: self.segment(),
-                        delta: self.params.delta,
+                        delta: self.params.delta as u16,
                     });
                     self.thesis_rtt = Some(ThesisRtt::on_ack(self.thesis_rtt, rtt, clocked));
                 }
@@ -347,7 +347,7 @@ impl CongestionControl for LsAimd {
             && let Some(time) = self.srtt_pace
         {
             let extra = if self.lag.is_overdue() { MORE_OUTSTANDING } else { 0 };
-            decision.clock = Clock::Departure { max_outstanding: self.params.delta + extra };
+            decision.clock = Clock::Departure { max_outstanding: self.params.delta as u16 + extra };
             let over = match self.params.prototype.reclock {
                 Reclock::Rtt => self.w_departed.map_or(window, to_window),
                 Reclock::Both | Reclock::Off => window,
@@ -469,7 +469,8 @@ impl CongestionControl for LsAimd {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let changed = self.params.with(self.name(), params)?;
+        let mut changed = self.params;
+        changed.set(self.name(), params)?;
         if changed.gain != self.params.gain {
             return Err(SpecError::new("g is fixed for the life of a connection"));
         }

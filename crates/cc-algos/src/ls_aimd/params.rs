@@ -2,10 +2,11 @@
 
 use super::growth::{C_BITS, C_ONE};
 use super::marking::ONE;
-use super::prototype::Prototype;
-use ackline_tcp_core::policy::spec::{Param, ParamInfo};
-use ackline_tcp_core::policy::{Params, SpecError};
+use super::prototype::{Prototype, clock_rtt, divisor, reclock};
+use ackline_tcp_core::policy::SpecError;
+use ackline_tcp_core::policy::spec::{Key, Keyed, Param};
 use alloc::format;
+use alloc::string::{String, ToString as _};
 
 /// The factor that scales the additive increase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,18 @@ impl Scale {
         }
     }
 
-    fn read(param: &Param<'_>) -> Result<Self, SpecError> {
+    fn written(self) -> String {
+        match self {
+            Self::Fixed(c) if c.is_power_of_two() => match C_BITS - c.ilog2() {
+                0 => "1".into(),
+                power => format!("2^-{power}"),
+            },
+            Self::Fixed(c) => (f64::from(c) / f64::from(C_ONE)).to_string(),
+            Self::Auto => "auto".into(),
+        }
+    }
+
+    fn read(param: Param<'_>) -> Result<Self, SpecError> {
         let text = param.text();
         if text == "auto" {
             return Ok(Self::Auto);
@@ -43,9 +55,7 @@ impl Scale {
         let smallest = 1.0 / f64::from(C_ONE);
         match number {
             Some(c) if (smallest..=1.0).contains(&c) => Ok(Self::Fixed((c * f64::from(C_ONE)) as u32)),
-            _ => Err(SpecError::new(format!(
-                "c={text} is not possible: c must be auto, a number from 2^-16 to 1, or 2^-1 to 2^-16"
-            ))),
+            _ => Err(param.expected("auto, a number from 2^-16 to 1, or 2^-1 to 2^-16")),
         }
     }
 }
@@ -58,7 +68,7 @@ pub struct LsAimdParams {
     pub c: Scale,
     /// Number of segments that the receiver is assumed to wait for before it acknowledges, 1 to 64:
     /// the departure clock runs below this many, and keeps at most as many in flight (thesis: 2).
-    pub delta: u16,
+    pub delta: u32,
     /// The weight of a round in alpha is 2^-gain, 1 to 10 (thesis: 4, g = 1/16).
     pub gain: u32,
     /// Hysteresis: bytes by which the window must fall below `delta` segments before the departure
@@ -93,82 +103,65 @@ impl Default for LsAimdParams {
     }
 }
 
-impl LsAimdParams {
-    /// The parameters of [`Self::with`].
-    pub const TABLE: &[ParamInfo] = &[
-        ParamInfo {
-            name: "c",
-            default: "auto",
-            range: "2^-16..1|auto",
-            summary: "scale of the increase; the thesis has 1 and 2^-7; auto: min(1, (1 - alpha) / alpha)",
-        },
-        ParamInfo {
-            name: "delta",
-            default: "2",
-            range: "1..64",
-            summary: "below so many segments departures follow a clock; at most so many are in flight then",
-        },
-        ParamInfo {
-            name: "g",
-            default: "2^-4",
-            range: "2^-1..2^-10",
-            summary: "share of the last round in the estimate of marked data",
-        },
-        ParamInfo {
-            name: "mode_hyst",
-            default: "0",
-            range: "0..1m",
-            summary: "bytes below delta segments at which the clock takes over again",
-        },
-        ParamInfo {
-            name: "scale_free",
-            default: "off",
-            range: "on|off",
-            summary: "the same growth in segments whatever the segment size",
-        },
-        ParamInfo { name: "floor", default: "2", range: "2..1m", summary: "smallest window in bytes" },
-        ParamInfo {
-            name: "precision",
-            default: "24",
-            range: "9..24",
-            summary: "fraction bits of the logarithm; 9 as in the thesis, for comparison",
-        },
-        ParamInfo {
-            name: "abc",
-            default: "1",
-            range: "1..64",
-            summary: "segments that one ACK adds in slow start at most",
-        },
-        Prototype::TABLE[0],
-        Prototype::TABLE[1],
-        Prototype::TABLE[2],
-    ];
-
-    /// The same with the given changes. `policy` is the name used in errors.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn with(mut self, policy: &str, params: &Params) -> Result<Self, SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "c" => self.c = Scale::read(&param)?,
-                "delta" => self.delta = param.integer(1..=64)? as u16,
-                "g" => self.gain = read_gain(&param)?,
-                "mode_hyst" => self.mode_hyst = param.bytes(0..=1 << 20)? as u32,
-                "scale_free" => self.scale_free = param.switch()?,
-                "floor" => self.floor = param.bytes(2..=1 << 20)? as u32,
-                "precision" => self.precision = param.integer(9..=24)? as u32,
-                "abc" => self.abc = param.integer(1..=64)? as u32,
-                _ if self.prototype.read(&param)? => {}
-                _ => return Err(param.unknown(policy, Self::TABLE)),
-            }
-        }
-        Ok(self)
+impl AsRef<Prototype> for LsAimdParams {
+    fn as_ref(&self) -> &Prototype {
+        &self.prototype
     }
 }
 
+impl AsMut<Prototype> for LsAimdParams {
+    fn as_mut(&mut self) -> &mut Prototype {
+        &mut self.prototype
+    }
+}
+
+impl Keyed for LsAimdParams {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::text(
+            "c",
+            "2^-16..1|auto",
+            "scale of the increase; the thesis has 1 and 2^-7; auto: min(1, (1 - alpha) / alpha)",
+            |it| it.c.written(),
+            |it, param| Scale::read(param).map(|c| it.c = c),
+        ),
+        Key::integer(
+            "delta",
+            1..=64,
+            "below so many segments departures follow a clock; at most so many are in flight then",
+            |it| &mut it.delta,
+        ),
+        Key::text(
+            "g",
+            "2^-1..2^-10",
+            "share of the last round in the estimate of marked data",
+            |it| format!("2^-{}", it.gain),
+            |it, param| read_gain(param).map(|gain| it.gain = gain),
+        ),
+        Key::size(
+            "mode_hyst",
+            0..=1 << 20,
+            "bytes below delta segments at which the clock takes over again",
+            |it| &mut it.mode_hyst,
+        ),
+        Key::switch("scale_free", "the same growth in segments whatever the segment size", |it| {
+            &mut it.scale_free
+        }),
+        Key::size("floor", 2..=1 << 20, "smallest window in bytes", |it| &mut it.floor),
+        Key::integer(
+            "precision",
+            9..=24,
+            "fraction bits of the logarithm; 9 as in the thesis, for comparison",
+            |it| &mut it.precision,
+        ),
+        Key::integer("abc", 1..=64, "segments that one ACK adds in slow start at most", |it| &mut it.abc),
+        reclock(),
+        divisor(),
+        clock_rtt(),
+    ];
+}
+
 /// g as a power of two: `2^-4`, `1/16` or `0.0625`.
-fn read_gain(param: &Param<'_>) -> Result<u32, SpecError> {
+fn read_gain(param: Param<'_>) -> Result<u32, SpecError> {
     let text = param.text();
     (1..=10)
         .find(|gain| {
@@ -176,7 +169,5 @@ fn read_gain(param: &Param<'_>) -> Result<u32, SpecError> {
                 || text.strip_prefix("1/").and_then(|whole| whole.parse().ok()) == Some(1_u32 << gain)
                 || text.parse().ok() == Some(libm::exp2(-f64::from(*gain)))
         })
-        .ok_or_else(|| {
-            SpecError::new(format!("g={text} is not possible: g must be a power of two from 2^-1 to 2^-10"))
-        })
+        .ok_or_else(|| param.expected("a power of two from 2^-1 to 2^-10"))
 }

@@ -8,8 +8,7 @@
 //! | `clock_rtt` | `newest`: the RTT of the newest segment that an ACK covers | `thesis`: that of the oldest less (delta - 1) d, with d = (segment / W - 1) SRTT as section 6.3 prints it |
 
 use ackline_tcp_core::Duration;
-use ackline_tcp_core::policy::SpecError;
-use ackline_tcp_core::policy::spec::{Param, ParamInfo};
+use ackline_tcp_core::policy::spec::Key;
 
 /// What moves a departure that is pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,46 +57,37 @@ impl Default for Prototype {
     }
 }
 
-impl Prototype {
-    /// The parameters of [`Self::read`].
-    pub(super) const TABLE: [ParamInfo; 3] = [
-        ParamInfo {
-            name: "reclock",
-            default: "both",
-            range: "both|rtt|off",
-            summary: "what moves a pending departure: a new RTT and a new window, a new RTT, nothing",
-        },
-        ParamInfo {
-            name: "divisor",
-            default: "reduced",
-            range: "reduced|prior",
-            summary: "the window that divides the increase of an ACK that reduces it: after or before that",
-        },
-        ParamInfo {
-            name: "clock_rtt",
-            default: "newest",
-            range: "newest|thesis",
-            summary: "the clock's RTT: of the newest segment covered, or the thesis' approximation of it",
-        },
-    ];
+/// What moves a pending departure, among the parameters `C`.
+pub(super) const fn reclock<C: AsRef<Prototype> + AsMut<Prototype>>() -> Key<C> {
+    Key::choice(
+        "reclock",
+        &["both", "rtt", "off"],
+        "what moves a pending departure: a new RTT and a new window, a new RTT, nothing",
+        |it| it.as_ref().reclock as usize,
+        |it, at| it.as_mut().reclock = [Reclock::Both, Reclock::Rtt, Reclock::Off][at],
+    )
+}
 
-    /// Takes `param`; false if it is not one of these.
-    pub(super) fn read(&mut self, param: &Param<'_>) -> Result<bool, SpecError> {
-        match param.key() {
-            "reclock" => {
-                self.reclock =
-                    [Reclock::Both, Reclock::Rtt, Reclock::Off][param.choice(&["both", "rtt", "off"])?];
-            }
-            "divisor" => {
-                self.divisor = [Divisor::Reduced, Divisor::Prior][param.choice(&["reduced", "prior"])?];
-            }
-            "clock_rtt" => {
-                self.clock_rtt = [ClockRtt::Newest, ClockRtt::Thesis][param.choice(&["newest", "thesis"])?];
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
+/// The window that divides an increase, among the parameters `C`.
+pub(super) const fn divisor<C: AsRef<Prototype> + AsMut<Prototype>>() -> Key<C> {
+    Key::choice(
+        "divisor",
+        &["reduced", "prior"],
+        "the window that divides the increase of an ACK that reduces it: after or before that",
+        |it| it.as_ref().divisor as usize,
+        |it, at| it.as_mut().divisor = [Divisor::Reduced, Divisor::Prior][at],
+    )
+}
+
+/// The clock's RTT, among the parameters `C`.
+pub(super) const fn clock_rtt<C: AsRef<Prototype> + AsMut<Prototype>>() -> Key<C> {
+    Key::choice(
+        "clock_rtt",
+        &["newest", "thesis"],
+        "the clock's RTT: of the newest segment covered, or the thesis' approximation of it",
+        |it| it.as_ref().clock_rtt as usize,
+        |it, at| it.as_mut().clock_rtt = [ClockRtt::Newest, ClockRtt::Thesis][at],
+    )
 }
 
 /// The thesis' estimate of the round trip without the receiver's delay: each sample is less by

@@ -27,7 +27,7 @@ fn real(value: &Value, key: &str) -> f64 {
 }
 
 fn params(text: &str) -> LsAimdParams {
-    LsAimdParams::default().with("ls-aimd", &text.parse().unwrap()).unwrap()
+    LsAimdParams::from_params("ls-aimd", &text.parse().unwrap()).unwrap()
 }
 
 /// A flow with the window `w` (Q9), out of slow start.
@@ -462,7 +462,7 @@ fn parameters_are_read_and_checked() {
         ("delta=0", "1 to 64"),
         ("gg=1", "did you mean \"g\""),
     ] {
-        let error = LsAimdParams::default().with("ls-aimd-reno", &text.parse().unwrap()).unwrap_err();
+        let error = LsAimdParams::from_params("ls-aimd-reno", &text.parse().unwrap()).unwrap_err();
         assert!(std::format!("{error}").contains(part), "{text}: {error}");
     }
 }

@@ -6,6 +6,7 @@ use ackline_tcp_core::policy::cc::{
     AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Reaction, Restart, SendDecision,
     SentSegment, Undo,
 };
+use ackline_tcp_core::policy::spec::Keyed as _;
 use ackline_tcp_core::policy::window::WindowControl;
 use ackline_tcp_core::policy::{Metrics, Params, SpecError};
 
@@ -63,6 +64,6 @@ impl CongestionControl for Fallback {
 
     /// Parameters of Prague have no effect, but must be right.
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        super::PragueParams::default().with(params).map(|_| ())
+        super::PragueParams::from_params("prague", params).map(|_| ())
     }
 }

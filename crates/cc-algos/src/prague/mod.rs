@@ -42,7 +42,7 @@ use ackline_tcp_core::policy::cc::{
     AckSample, CcInit, CongestionControl, CongestionEvent, EcnUse, FlowView, Pacing, Phase, Reaction,
     Restart, RestartCause, Revise, SendDecision, SsthreshRule, Undo,
 };
-use ackline_tcp_core::policy::spec::Entry;
+use ackline_tcp_core::policy::spec::{Entry, Keyed as _, ParamRow};
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant, SeqNum, Window};
 use alloc::boxed::Box;
@@ -54,10 +54,10 @@ use fallback::Fallback;
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     summary: "L4S: reduces by the share of marked data, and sets ECT(1) (needs accurate ECN)",
     source: "draft-briscoe-iccrg-prague-congestion-control",
-    params: PragueParams::TABLE,
+    keys: ParamRow::of::<PragueParams>,
     ecn: Ecn::Accurate,
     ..Entry::new("prague", |params| {
-        let params = PragueParams::default().with(params)?;
+        let params = PragueParams::from_params("prague", params)?;
         Ok(Arc::new(move |init: &CcInit| -> Box<dyn CongestionControl> {
             match init.ecn {
                 Ecn::Accurate => Box::new(Prague::new(init, params)),
@@ -185,7 +185,7 @@ impl Prague {
 
     /// The step of a round trip without marks, in 2^-16 bytes.
     fn step(&self, rtt: Option<Duration>) -> u64 {
-        let bytes = if self.params.ai_bytes == 0 { self.smss } else { self.params.ai_bytes };
+        let bytes = self.params.ai_bytes.unwrap_or(self.smss);
         rtt.map_or(u64::from(bytes) << Window::FRACTION_BITS, |rtt| {
             window::step(bytes, rtt, self.virtual_rtt(rtt))
         })
@@ -382,7 +382,8 @@ impl CongestionControl for Prague {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let changed = self.params.with(params)?;
+        let mut changed = self.params;
+        changed.set("prague", params)?;
         if changed.alpha0 != self.params.alpha0 {
             return Err(SpecError::new(
                 "alpha0 of prague is where a connection begins, and cannot be set later",

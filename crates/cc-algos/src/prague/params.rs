@@ -1,8 +1,7 @@
 //! Prague's parameters.
 
 use ackline_tcp_core::Duration;
-use ackline_tcp_core::policy::spec::ParamInfo;
-use ackline_tcp_core::policy::{Params, SpecError};
+use ackline_tcp_core::policy::spec::{Key, Keyed};
 
 /// What is done about a queue that seems to mark as RFC 3168 has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +30,8 @@ pub struct PragueParams {
     pub ect1: bool,
     /// What is done about a classic queue.
     pub classic: ClassicQueue,
-    /// Bytes of growth per round trip; 0: a segment (the draft; Linux: 1,500).
-    pub ai_bytes: u32,
+    /// Bytes of growth per round trip; `None`: a segment (the draft; Linux: 1,500).
+    pub ai_bytes: Option<u32>,
 }
 
 impl Default for PragueParams {
@@ -43,77 +42,48 @@ impl Default for PragueParams {
             virtual_rtt: Duration::from_millis(25),
             ect1: true,
             classic: ClassicQueue::Detect,
-            ai_bytes: 0,
+            ai_bytes: None,
         }
     }
 }
 
-impl PragueParams {
-    /// The parameters of [`Self::with`].
-    pub const TABLE: &[ParamInfo] = &[
-        ParamInfo {
-            name: "alpha0",
-            default: "1",
-            range: "0, 1",
-            summary: "estimate of the share of marked data to begin with",
-        },
-        ParamInfo {
-            name: "transition",
-            default: "500",
-            range: "0..1000000",
-            summary: "rounds after slow start until growth follows the virtual round trip",
-        },
-        ParamInfo {
-            name: "virtual_rtt",
-            default: "25ms",
-            range: "0s..1s",
-            summary: "shorter round trips count as this",
-        },
-        ParamInfo {
-            name: "ect",
-            default: "1",
-            range: "0, 1",
-            summary: "codepoint of data: 0 for networks of one's own",
-        },
-        ParamInfo {
-            name: "classic",
-            default: "detect",
-            range: "off, detect, fallback",
-            summary: "a queue that marks late: not looked for, reported, or answered as it expects",
-        },
-        ParamInfo {
-            name: "ai_bytes",
-            default: "smss",
-            range: "smss, 1..65535",
-            summary: "growth per round trip",
-        },
+impl Keyed for PragueParams {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::choice(
+            "alpha0",
+            &["0", "1"],
+            "estimate of the share of marked data to begin with",
+            |it| usize::from(it.alpha0),
+            |it, at| it.alpha0 = at == 1,
+        ),
+        Key::integer(
+            "transition",
+            0..=1_000_000,
+            "rounds after slow start until growth follows the virtual round trip",
+            |it| &mut it.transition,
+        ),
+        Key::time(
+            "virtual_rtt",
+            Duration::ZERO..=Duration::from_secs(1),
+            "shorter round trips count as this",
+            |it| &mut it.virtual_rtt,
+        ),
+        Key::choice(
+            "ect",
+            &["0", "1"],
+            "codepoint of data: 0 for networks of one's own",
+            |it| usize::from(it.ect1),
+            |it, at| it.ect1 = at == 1,
+        ),
+        Key::choice(
+            "classic",
+            &["off", "detect", "fallback"],
+            "a queue that marks late: not looked for, reported, or answered as it expects",
+            |it| it.classic as usize,
+            |it, at| it.classic = [ClassicQueue::Off, ClassicQueue::Detect, ClassicQueue::Fallback][at],
+        ),
+        Key::integer_or("ai_bytes", 1..=65_535, "smss", "bytes of growth per round trip", |it| {
+            &mut it.ai_bytes
+        }),
     ];
-
-    /// The same with the given changes.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "alpha0" => self.alpha0 = param.choice(&["0", "1"])? == 1,
-                "transition" => self.transition = param.integer(0..=1_000_000)? as u32,
-                "virtual_rtt" => {
-                    self.virtual_rtt = param.duration(Duration::ZERO..=Duration::from_secs(1))?;
-                }
-                "ect" => self.ect1 = param.choice(&["0", "1"])? == 1,
-                "classic" => {
-                    self.classic = match param.choice(&["off", "detect", "fallback"])? {
-                        0 => ClassicQueue::Off,
-                        1 => ClassicQueue::Detect,
-                        _ => ClassicQueue::Fallback,
-                    };
-                }
-                "ai_bytes" if param.text() == "smss" => self.ai_bytes = 0,
-                "ai_bytes" => self.ai_bytes = param.integer(1..=65_535)? as u32,
-                _ => return Err(param.unknown("prague", Self::TABLE)),
-            }
-        }
-        Ok(self)
-    }
 }

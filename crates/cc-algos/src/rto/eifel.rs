@@ -20,40 +20,19 @@ use ackline_tcp_core::policy::cc::{Phase, Undo};
 use ackline_tcp_core::policy::rto::{
     AckFacts, RtoCc, RtoPhase, RtoResponse, RtoRtt, RtoStep, RtoTags, RtoVerdict, RtoView,
 };
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::spec::{Entry, Key, Keyed};
 use ackline_tcp_core::policy::{Metrics, NewRtoResponse, Params, SpecError};
 use ackline_tcp_core::{Duration, SeqNum, Window};
-use alloc::boxed::Box;
-use alloc::sync::Arc;
 
 const NAME: &str = "eifel";
 
-const TABLE: &[ParamInfo] = &[ParamInfo {
-    name: "restore",
-    default: "rfc4015",
-    range: "rfc4015|full",
-    summary: "window after a spurious timeout: what is in flight, or all of what it was",
-}];
-
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
-    summary: "timestamps tell a delay from a loss; the window comes back (needs timestamps)",
     source: "RFC 3522, RFC 4015",
-    params: TABLE,
-    ..Entry::new(NAME, |params| {
-        let restore = with(Restore::default(), params)?;
-        Ok(Arc::new(move || Box::new(Eifel::new(restore))))
-    })
+    ..Entry::rto::<Eifel>(
+        NAME,
+        "timestamps tell a delay from a loss; the window comes back (needs timestamps)",
+    )
 };
-
-fn with(mut restore: Restore, params: &Params) -> Result<Restore, SpecError> {
-    for param in params.iter() {
-        match param.key() {
-            "restore" => restore = [Restore::Rfc4015, Restore::Full][param.choice(&["rfc4015", "full"])?],
-            _ => return Err(param.unknown(NAME, TABLE)),
-        }
-    }
-    Ok(restore)
-}
 
 /// The window after a spurious timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -164,6 +143,22 @@ impl Eifel {
     }
 }
 
+impl Default for Eifel {
+    fn default() -> Self {
+        Self::new(Restore::default())
+    }
+}
+
+impl Keyed for Eifel {
+    const KEYS: &'static [Key<Self>] = &[Key::choice(
+        "restore",
+        &["rfc4015", "full"],
+        "window after a spurious timeout: what is in flight, or all of what it was",
+        |it| it.restore as usize,
+        |it, at| it.restore = [Restore::Rfc4015, Restore::Full][at],
+    )];
+}
+
 impl RtoResponse for Eifel {
     fn name(&self) -> &'static str {
         NAME
@@ -230,7 +225,6 @@ impl RtoResponse for Eifel {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.restore = with(self.restore, params)?;
-        Ok(())
+        self.set(NAME, params)
     }
 }

@@ -21,43 +21,17 @@ use ackline_tcp_core::policy::cc::{SsthreshRule, Undo};
 use ackline_tcp_core::policy::rto::{
     AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoRtt, RtoStep, RtoTags, RtoVerdict, RtoView,
 };
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::spec::{Entry, Key, Keyed};
 use ackline_tcp_core::policy::{Metrics, NewRtoResponse, Params, SpecError};
 use ackline_tcp_core::{SeqNum, Window};
-use alloc::boxed::Box;
-use alloc::sync::Arc;
 
 const NAME: &str = "frto";
 
-const TABLE: &[ParamInfo] = &[ParamInfo {
-    name: "response",
-    default: "rfc4015",
-    range: "rfc4015|halve",
-    summary: "window after a spurious timeout: what is in flight, or half of it in congestion avoidance",
-}];
-
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
     aliases: &["f-rto"],
-    summary: "two segments of new data after the first ACK tell a delay from a loss",
     source: "RFC 5682 section 3, RFC 4015",
-    params: TABLE,
-    ..Entry::new(NAME, |params| {
-        let spurious = with(Spurious::default(), params)?;
-        Ok(Arc::new(move || Box::new(FRto::new(spurious))))
-    })
+    ..Entry::rto::<FRto>(NAME, "two segments of new data after the first ACK tell a delay from a loss")
 };
-
-fn with(mut spurious: Spurious, params: &Params) -> Result<Spurious, SpecError> {
-    for param in params.iter() {
-        match param.key() {
-            "response" => {
-                spurious = [Spurious::Rfc4015, Spurious::Halve][param.choice(&["rfc4015", "halve"])?];
-            }
-            _ => return Err(param.unknown(NAME, TABLE)),
-        }
-    }
-    Ok(spurious)
-}
 
 /// The window after a spurious timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -181,6 +155,22 @@ impl FRto {
     }
 }
 
+impl Default for FRto {
+    fn default() -> Self {
+        Self::new(Spurious::default())
+    }
+}
+
+impl Keyed for FRto {
+    const KEYS: &'static [Key<Self>] = &[Key::choice(
+        "response",
+        &["rfc4015", "halve"],
+        "window after a spurious timeout: what is in flight, or half of it in congestion avoidance",
+        |it| it.spurious as usize,
+        |it, at| it.spurious = [Spurious::Rfc4015, Spurious::Halve][at],
+    )];
+}
+
 impl RtoResponse for FRto {
     fn name(&self) -> &'static str {
         NAME
@@ -251,7 +241,6 @@ impl RtoResponse for FRto {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.spurious = with(self.spurious, params)?;
-        Ok(())
+        self.set(NAME, params)
     }
 }

@@ -7,20 +7,15 @@
 //! overflow the shared queue.
 
 use super::halved;
+use ackline_tcp_core::policy::NewRtoResponse;
 use ackline_tcp_core::policy::cc::SsthreshRule;
 use ackline_tcp_core::policy::rto::{FirstStep, RtoCc, RtoStep, RtoTags, RtoView};
-use ackline_tcp_core::policy::spec::{Entry, Key, Keyed};
-use ackline_tcp_core::policy::{NewRtoResponse, Params, SpecError};
-
-const NAME: &str = "go-back-n";
+use ackline_tcp_core::policy::spec::{Entry, Key};
 
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
     aliases: &["gbn"],
     source: "RFC 5681 section 3.1, RFC 6675 section 5.1, RFC 6298 section 5",
-    ..Entry::<NewRtoResponse>::step::<GoBackN>(
-        NAME,
-        "everything outstanding is lost and goes out again in slow start",
-    )
+    ..Entry::rto_step::<GoBackN>("everything outstanding is lost and goes out again in slow start")
 };
 
 /// The first step of go-back-N with the given rule for `ssthresh`.
@@ -55,21 +50,12 @@ impl Default for GoBackN {
     }
 }
 
-impl Keyed for GoBackN {
+impl FirstStep for GoBackN {
+    const NAME: &'static str = "go-back-n";
     const KEYS: &'static [Key<Self>] =
         &[Key::switch("keep_sack", "do not send again what the peer has SACKed", |it| &mut it.keep_sack)];
-}
-
-impl FirstStep for GoBackN {
-    fn name(&self) -> &'static str {
-        NAME
-    }
 
     fn on_rto(&mut self, view: &RtoView) -> RtoStep {
         step(view, self.keep_sack, ssthresh(view))
-    }
-
-    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.set(NAME, params)
     }
 }

@@ -28,10 +28,7 @@ const NAME: &str = "linux";
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
     aliases: &["modern"],
     source: "RFC 6298, RFC 6675, RFC 5682, RFC 3522, RFC 3708",
-    ..Entry::<NewRtoResponse>::of::<Linux>(
-        NAME,
-        "go-back-N that timestamps, DSACK or F-RTO take back where it was wrong",
-    )
+    ..Entry::rto::<Linux>(NAME, "go-back-N that timestamps, DSACK or F-RTO take back where it was wrong")
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

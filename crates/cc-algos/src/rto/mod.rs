@@ -32,7 +32,7 @@ pub use linux::Linux;
 
 use ackline_tcp_core::policy::NewRtoResponse;
 use ackline_tcp_core::policy::builtin::Conventional;
-use ackline_tcp_core::policy::rto::{AckFacts, RtoView, make};
+use ackline_tcp_core::policy::rto::{AckFacts, RtoView};
 use ackline_tcp_core::policy::spec::Entry;
 use ackline_tcp_core::{SeqNum, Window};
 
@@ -44,9 +44,8 @@ pub const RTO: &[Entry<NewRtoResponse>] = &[
     eifel::ENTRY,
     go_back_n::ENTRY,
     Entry {
-        summary: "what is not SACKed is lost; one segment, then slow start",
         source: "RFC 6298 section 5, RFC 5681 section 3.1",
-        ..Entry::new("conventional", |params| make(Conventional, params))
+        ..Entry::rto_step::<Conventional>("what is not SACKed is lost; one segment, then slow start")
     },
 ];
 

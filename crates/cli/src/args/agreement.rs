@@ -5,8 +5,10 @@ use super::{Cli, Command};
 use ackline::Registry;
 use ackline::core::ConnConfig;
 use ackline::core::config::options::CONN;
+use ackline::core::policy::spec::Keyed as _;
+use ackline::core::quantity::Amount;
 use ackline::core::quantity::{RATE, SECOND, SIZE, TIME};
-use ackline::sched::shaper::{Burst, ShaperParams};
+use ackline::sched::shaper::ShaperParams;
 use ackline_lab::{Scenario, run_one, simulation};
 use clap::Parser as _;
 use std::ops::RangeInclusive;
@@ -57,7 +59,7 @@ fn option(key: &str, text: &str) -> Option<ConnConfig> {
 }
 
 fn shaper(key: &str, text: &str) -> Option<ShaperParams> {
-    ShaperParams::default().with(&format!("rate=1mbit,{key}={text}").parse().ok()?).ok()
+    ShaperParams::from_params("the shaper", &format!("rate=1mbit,{key}={text}").parse().ok()?).ok()
 }
 
 /// Two hosts and a file; `line` says something else in place of the line with the same key.
@@ -94,11 +96,11 @@ fn rates_mean_the_same_everywhere() {
             let Command::Send(args) = parsed("send --egress-rate VALUE - h:1", text)? else { return None };
             let sched = args.policies.resolve(&Registry::default()).ok()?.names.sched;
             let params = sched.split_once(':')?.1.parse().ok()?;
-            Some(ShaperParams::default().with(&params).ok()?.rate?.bits_per_second())
+            Some(ShaperParams::from_params("the shaper", &params).ok()?.rate?.bits_per_second())
         }),
         place("rate=", any.clone(), None, |text| {
             let params = format!("rate={text}").parse().ok()?;
-            Some(ShaperParams::default().with(&params).ok()?.rate?.bits_per_second())
+            Some(ShaperParams::from_params("the shaper", &params).ok()?.rate?.bits_per_second())
         }),
         place(
             "bench -b",
@@ -166,8 +168,8 @@ fn sizes_mean_the_same_everywhere() {
             Some(option("send_buffer", text)?.send_buffer.into())
         }),
         place("burst=", 0..=1 << 30, Some(1), |text| match shaper("burst", text)?.burst {
-            Burst::Bytes(bytes) => Some(bytes),
-            Burst::Time(_) => None,
+            Amount::Size(bytes) => Some(bytes),
+            Amount::Time(_) => None,
         }),
         place("app.size", 1..=4 << 20, Some(1), |text| {
             // What is larger takes longer than the run.

@@ -78,8 +78,7 @@ fn plan(args: &ProxyArgs) -> Result<Plan, Failure> {
     let file = args.config.as_deref().map(read).transpose()?;
     let usual = Config::default();
     let file = file.unwrap_or_default();
-    let ConfigFile { rules, otherwise, dns, names: uses, udp_filtering, limits, .. } = file;
-    let ConfigFile { connect_timeout, server_timeout, backlog, windows, publish, .. } = file;
+    let ConfigFile { rules, otherwise, dns, names: uses, udp_filtering, publish, limits } = file;
     let publish = publish.into_iter().chain(args.publish.iter().cloned()).collect();
     let through = |upstream: &Upstream| Action::Through(Arc::new(upstream.clone()));
     // The command line goes before the file.
@@ -119,11 +118,11 @@ fn plan(args: &ProxyArgs) -> Result<Plan, Failure> {
         filtering: args.udp_filtering.or(udp_filtering).unwrap_or(usual.filtering),
         resolver_is_near: dns.is_empty(),
         loopback: args.loopback,
-        limits: Limits { total: limits.total.min(most), ..limits },
-        connect_timeout: connect_timeout.unwrap_or(usual.connect_timeout),
-        server_timeout: server_timeout.unwrap_or(usual.server_timeout),
-        backlog: backlog.unwrap_or(usual.backlog),
-        windows: windows.unwrap_or(usual.windows),
+        limits: Limits { total: limits.clients.total.min(most), ..limits.clients },
+        connect_timeout: limits.connect_timeout.into(),
+        server_timeout: limits.server_timeout.into(),
+        backlog: limits.backlog,
+        windows: limits.windows,
         mtu: args.device.mtu,
         say: Some(Arc::new(|line| output::say(&format!("ackline proxy: {line}")))),
         ..usual

@@ -22,8 +22,6 @@
 
 use super::downlink::Downlink;
 use super::{Class, Share};
-use ackline_tcp_core::policy::SpecError;
-use ackline_tcp_core::policy::spec::Param;
 use ackline_tcp_core::{Duration, Instant, Rate};
 
 /// Backlogged time between two decisions.
@@ -47,16 +45,17 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Parses `equal`, or a number between 0 and 1.
-    pub(super) fn parse(param: &Param<'_>) -> Result<Self, SpecError> {
-        if param.text() == "equal" {
-            return Ok(Self::Equal);
+    /// Downloads get `part` of their link, 0.001 to 0.999.
+    pub(super) fn of(part: f64) -> Self {
+        Self::Download((part * f64::from(WHOLE) + 0.5) as u32)
+    }
+
+    /// The part of their link that downloads get; `None`: as much as uploads.
+    pub(super) fn part(self) -> Option<f64> {
+        match self {
+            Self::Equal => None,
+            Self::Download(thousandths) => Some(f64::from(thousandths) / f64::from(WHOLE)),
         }
-        let thousandths = param.number(0.001..=0.999).map_err(|_| {
-            param
-                .expected("equal, or the part of the downlink that downloads shall have, from 0.001 to 0.999")
-        })?;
-        Ok(Self::Download((thousandths * f64::from(WHOLE) + 0.5) as u32))
     }
 }
 

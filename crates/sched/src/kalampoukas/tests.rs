@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 fn scheduler(f: &str) -> Kalampoukas {
     let params = std::format!("f={f}").parse().unwrap();
-    Kalampoukas::new(KalampoukasParams::default().with(&params).unwrap())
+    Kalampoukas::new(KalampoukasParams::from_params("kalampoukas", &params).unwrap())
 }
 
 /// A vector: its name, f, data packets and their size, ACKs and their size, what leaves.

@@ -6,7 +6,7 @@ use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
 
-fn queue(limit: usize) -> Load<LimitedQueue<Fifo>> {
+fn queue(limit: u32) -> Load<LimitedQueue<Fifo>> {
     Load::new(LimitedQueue::new(Fifo::default(), QueueParams { limit, ..QueueParams::default() }))
 }
 
@@ -72,7 +72,7 @@ fn a_larger_limit_lets_in_who_waits() {
 
 #[test]
 fn thin_means_that_acks_keep_their_numbers() {
-    let with = |text: &str| QueueParams::default().with(&text.parse().unwrap());
+    let with = |text: &str| QueueParams::from_params("the queue", &text.parse().unwrap());
     for (text, acks) in [
         ("", QueuedAcks::Newest),
         ("thin=on", QueuedAcks::Thinned),
@@ -92,7 +92,7 @@ fn thin_means_that_acks_keep_their_numbers() {
 /// A link that takes a packet in each of `turns` turns, bulk senders that push all that they may,
 /// and one that has a packet every hundred turns: all others have had one since. How many packets
 /// of each bulk sender have left, and how many turns a rare packet waited at most.
-fn beside_bulk_senders(senders: u32, limit: usize, turns: u32) -> (Vec<u32>, u32) {
+fn beside_bulk_senders(senders: u32, limit: u32, turns: u32) -> (Vec<u32>, u32) {
     let params = QueueParams { limit, ..QueueParams::default() };
     let mut load = Load::new(LimitedQueue::new(Drr::default().sparse_first(), params));
     let offer = |load: &mut Load<LimitedQueue<Drr>>, conn, most| {
@@ -124,7 +124,7 @@ fn beside_bulk_senders(senders: u32, limit: usize, turns: u32) -> (Vec<u32>, u32
             let sender = conn.index() as u32;
             offer(&mut load, sender, if sender == senders { 1 } else { u32::MAX });
         }
-        assert!(metric(&load.scheduler, "queued_packets") <= (limit + senders as usize + 1) as f64);
+        assert!(metric(&load.scheduler, "queued_packets") <= f64::from(limit + senders + 1));
     }
     (sent, longest.max(rare_since.map_or(0, |since| turns - since)))
 }

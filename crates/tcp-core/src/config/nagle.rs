@@ -1,7 +1,7 @@
 //! Nagle's algorithm and its variants: when a small segment may follow unacknowledged data.
 
 use crate::policy::SpecError;
-use crate::policy::spec::{PolicySpec, nearest};
+use crate::policy::spec::{Keyed, PolicySpec, nearest};
 use crate::published::SunOs;
 use alloc::format;
 use core::fmt;
@@ -9,8 +9,8 @@ use core::str::FromStr;
 
 /// When a small segment may follow unacknowledged data.
 ///
-/// In text: `off`, `rfc896`, `minshall`, or `sunos` with the parameters of [`SunOs::PARAMS`], such
-/// as `sunos:test=segment,half=ge`.
+/// In text: `off`, `rfc896`, `minshall`, or `sunos` with the [keys](Keyed) of [`SunOs`], such as
+/// `sunos:test=segment,half=ge`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Nagle {
@@ -48,7 +48,7 @@ impl FromStr for Nagle {
             "off" => Self::Off,
             "rfc896" => Self::Rfc896,
             "minshall" => Self::Minshall,
-            "sunos" => return Ok(Self::SunOs(SunOs::from_params(&params)?)),
+            "sunos" => return Ok(Self::SunOs(SunOs::from_params("sunos", &params)?)),
             _ => {
                 let near = nearest(&name, NAMES.into_iter());
                 let meant = near.map_or_else(Default::default, |near| format!("; did you mean {near:?}?"));

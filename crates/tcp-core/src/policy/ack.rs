@@ -72,8 +72,11 @@ pub trait AckPolicy: Debug + Send {
     }
 
     /// The instant that the policy asked for with [`AckPlan::By`] or [`AckPlan::Withhold`] has
-    /// come.
-    fn on_timeout(&mut self, view: &RecvView) -> AckPlan;
+    /// come. By default the ACK is sent.
+    fn on_timeout(&mut self, view: &RecvView) -> AckPlan {
+        let _ = view;
+        AckPlan::NOW
+    }
 
     /// The core sent an ACK that the policy was holding back.
     fn on_hold_truncated(&mut self, view: &RecvView) {

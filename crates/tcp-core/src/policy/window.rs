@@ -8,13 +8,12 @@
 //! use ackline_tcp_core::policy::conformance;
 //! use ackline_tcp_core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};
 //!
-//! #[derive(Clone, Debug)]
+//! #[derive(Clone, Debug, Default)]
 //! struct Reno;
 //!
 //! impl WindowGrowth for Reno {
-//!     fn name(&self) -> &'static str {
-//!         "short-reno"
-//!     }
+//!     const NAME: &'static str = "short-reno";
+//!
 //!     /// RFC 5681, equation 3: one segment per round trip.
 //!     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
 //!         w.grow(f64::from(w.smss()) * f64::from(cx.acked) / w.bytes());
@@ -32,24 +31,10 @@
 //! # Ok::<(), ackline_tcp_core::policy::SpecError>(())
 //! ```
 //!
-//! The [`Entry`](super::spec::Entry) of such a control calls [`make`]:
+//! The [`Entry`](super::spec::Entry) of such a control is [`Entry::growth`], which refuses
+//! parameters that are not among [`WindowGrowth::KEYS`].
 //!
-//! ```
-//! # use ackline_tcp_core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};
-//! # #[derive(Clone, Debug)]
-//! # struct Reno;
-//! # impl WindowGrowth for Reno {
-//! #     fn name(&self) -> &'static str { "short-reno" }
-//! #     fn increase(&mut self, _: &GrowthCx<'_>, _: &mut Windows) {}
-//! #     fn decrease(&mut self, _: &DecreaseCx<'_>, _: &mut Windows) {}
-//! # }
-//! use ackline_tcp_core::policy::{NewCongestionControl, Params, SpecError};
-//! use std::sync::Arc;
-//!
-//! let make: fn(&Params) -> Result<Arc<NewCongestionControl>, SpecError> = |params| window::make(Reno, params);
-//! assert!(make(&"beta=2".parse()?).is_err(), "it has no parameters");
-//! # Ok::<(), SpecError>(())
-//! ```
+//! [`Entry::growth`]: super::spec::Entry::growth
 //!
 //! # What the adapter does
 //!
@@ -79,6 +64,7 @@ pub use control::{WindowControl, make};
 pub use windows::Windows;
 
 use super::cc::{AckSample, CcInit, DecreaseFrom, EcnUse, FlowView, Pacing, Phase, Revise, Undo};
+use super::spec::{Key, set_keys};
 use super::{Metrics, Params, SpecError};
 use crate::time::Instant;
 use crate::units::Window;
@@ -86,7 +72,7 @@ use core::fmt::Debug;
 
 /// How a window-based congestion control grows and decreases.
 ///
-/// Three methods are required. The others are for controls that measure the path, keep state
+/// A name and two methods are required. The others are for controls that measure the path, keep state
 /// between decreases, or have parameters; leave out those that you do not need. The value is the
 /// control's state on one connection, and undo restores a clone of it.
 ///
@@ -100,9 +86,12 @@ use core::fmt::Debug;
 ///
 /// The [module documentation](self) shows a complete control, and lists what the adapter takes care
 /// of.
-pub trait WindowGrowth: Clone + Debug + Send {
+pub trait WindowGrowth: Clone + Debug + Send + 'static {
     /// The name under which the control is chosen (`reno`).
-    fn name(&self) -> &'static str;
+    const NAME: &'static str;
+
+    /// Its parameters.
+    const KEYS: &'static [Key<Self>] = &[];
 
     /// An ACK in congestion avoidance, from a flow that uses its window: raise the window with
     /// [`Windows::grow`] by what `cx.acked` bytes are worth. A delay-based control may also lower
@@ -190,12 +179,13 @@ pub trait WindowGrowth: Clone + Debug + Send {
         let _ = (w, report);
     }
 
-    /// Sets parameters. If it fails, values already set are discarded.
+    /// Sets parameters. If it fails, values already set are discarded. The default sets
+    /// [`KEYS`](Self::KEYS).
     ///
     /// # Errors
     /// Names the parameter that is unknown, out of range or fixed for the life of a connection.
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        params.reject_all(self.name())
+        set_keys(Self::NAME, Self::KEYS, self, params)
     }
 }
 

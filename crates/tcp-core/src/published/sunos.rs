@@ -1,8 +1,7 @@
 //! The output rule of SunOS 4.1, after Chang, Chan and Yeung, figure 15.2: steps 4 and 5 of the
 //! adaptive ACK model.
 
-use crate::policy::SpecError;
-use crate::policy::spec::{ParamInfo, Params};
+use crate::policy::spec::{Key, Keyed};
 use core::fmt;
 
 /// The output rule of SunOS 4.1 (Chang, Chan and Yeung, figure 15.2).
@@ -40,42 +39,26 @@ pub enum HalfRule {
     Off,
 }
 
-impl SunOs {
-    /// Its parameters in text.
-    pub const PARAMS: &[ParamInfo] = &[
-        ParamInfo {
-            name: "test",
-            default: "unsent",
-            range: "unsent|segment",
-            summary: "compare all unsent data, or what the next segment would hold",
-        },
-        ParamInfo {
-            name: "half",
-            default: "gt",
-            range: "gt|ge|off",
-            summary: "send what is more than (or at least) half of the largest window",
-        },
+impl Keyed for SunOs {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::choice(
+            "test",
+            &["unsent", "segment"],
+            "compare all unsent data, or what the next segment would hold",
+            |it| it.test as usize,
+            |it, at| it.test = pick(&[NagleTest::Unsent, NagleTest::Segment], at),
+        ),
+        Key::choice(
+            "half",
+            &["gt", "ge", "off"],
+            "send what is more than (or at least) half of the largest window",
+            |it| it.half as usize,
+            |it, at| it.half = pick(&[HalfRule::Gt, HalfRule::Ge, HalfRule::Off], at),
+        ),
     ];
+}
 
-    /// The rule given by `params`.
-    pub(crate) fn from_params(params: &Params) -> Result<Self, SpecError> {
-        let mut rule = Self::default();
-        for param in params.iter() {
-            match param.key() {
-                "test" => {
-                    let tests = [NagleTest::Unsent, NagleTest::Segment];
-                    rule.test = pick(&tests, param.choice(&["unsent", "segment"])?);
-                }
-                "half" => {
-                    let halves = [HalfRule::Gt, HalfRule::Ge, HalfRule::Off];
-                    rule.half = pick(&halves, param.choice(&["gt", "ge", "off"])?);
-                }
-                _ => return Err(param.unknown("sunos", Self::PARAMS)),
-            }
-        }
-        Ok(rule)
-    }
-
+impl SunOs {
     /// Whether a segment of `len` bytes of the unsent `data` may be sent although data is
     /// outstanding.
     pub(crate) const fn lets_out(self, data: u32, len: u32, smss: u32, max_wnd: u32) -> bool {
@@ -89,16 +72,10 @@ impl SunOs {
 
 impl fmt::Display for SunOs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let test = match self.test {
-            NagleTest::Unsent => "unsent",
-            NagleTest::Segment => "segment",
-        };
-        let half = match self.half {
-            HalfRule::Gt => "gt",
-            HalfRule::Ge => "ge",
-            HalfRule::Off => "off",
-        };
-        write!(f, "test={test},half={half}")
+        for (at, key) in Self::KEYS.iter().enumerate() {
+            write!(f, "{}{}={}", if at == 0 { "" } else { "," }, key.name, key.get(self))?;
+        }
+        Ok(())
     }
 }
 

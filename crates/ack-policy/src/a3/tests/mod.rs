@@ -10,7 +10,7 @@ mod reader;
 mod rules;
 mod vectors;
 
-use super::{A3, Adaptive, CSA3, Decision, Why};
+use super::{A3, A3Params, Adaptive, CSA3, Csa3Params, Decision, Why};
 use ackline_tcp_core::policy::Params;
 use ackline_tcp_core::policy::ack::{
     AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, WindowHint,
@@ -46,8 +46,8 @@ impl Host {
         let mut init = AckInit::new(Instant::ZERO, mss, Some(us(rtt)));
         init.hold_limit = Duration::from_millis(500);
         let made = (entry.make)(&params).unwrap()(&init);
-        let settings = if name == "a3" { super::Settings::a3() } else { super::Settings::csa3() };
-        let policy = Adaptive::new(entry.name, settings.with(entry.name, &params).unwrap(), &init);
+        let settings = if name == "a3" { A3Params::default().0 } else { Csa3Params::default().0 };
+        let policy = Adaptive::new(entry.name, settings.with(&params).unwrap(), &init);
         assert_eq!(format!("{made:?}"), format!("{policy:?}"));
         let mut view = RecvView::new(Instant::ZERO, START, buffer, mss);
         view.handshake_rtt = Some(us(rtt));

@@ -70,7 +70,7 @@ use ackline_tcp_core::policy::rto::{
     AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoRtt, RtoSend, RtoStep, RtoTags, RtoTimer, RtoVerdict,
     RtoView,
 };
-use ackline_tcp_core::policy::spec::Entry;
+use ackline_tcp_core::policy::spec::{Entry, Keyed as _, ParamRow};
 use ackline_tcp_core::policy::{Metrics, NewRtoResponse, Params, SpecError};
 use ackline_tcp_core::{Duration, SeqNum, Window};
 use alloc::boxed::Box;
@@ -84,9 +84,9 @@ const RESTART_SEGMENTS: u32 = 2;
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
     summary: "one probe above all that is outstanding tells what is lost, before anything else is sent (needs SACK)",
     source: "draft-swami-tsvwg-tcp-dclor-00 (2002)",
-    params: DclorParams::TABLE,
+    keys: ParamRow::of::<DclorParams>,
     ..Entry::new(NAME, |params| {
-        let params = DclorParams::parse(params)?;
+        let params = DclorParams::from_params(NAME, params)?;
         Ok(Arc::new(move || Box::new(Dclor::new(params))))
     })
 };
@@ -481,7 +481,6 @@ impl RtoResponse for Dclor {
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.params = self.params.with(params)?;
-        Ok(())
+        self.params.set(NAME, params)
     }
 }

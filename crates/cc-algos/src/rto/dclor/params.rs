@@ -1,8 +1,6 @@
 //! The parameters of DCLOR.
 
-use super::NAME;
-use ackline_tcp_core::policy::spec::ParamInfo;
-use ackline_tcp_core::policy::{Params, SpecError};
+use ackline_tcp_core::policy::spec::{Key, Keyed};
 
 /// The effect of stale ACKs (section 4.2, NOTE-1 and NOTE-2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +39,10 @@ pub enum SavedWindow {
 /// only loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FallbackClean {
-    /// `ssthresh` is kept, as in the draft.
-    Literal,
     /// `ssthresh` is reduced unless a timestamp or a DSACK proves that the original had arrived.
     Conservative,
+    /// `ssthresh` is kept, as in the draft.
+    Literal,
 }
 
 /// How the ACK of a probe that was new data, and was sent once, is used as an RTT sample.
@@ -92,70 +90,6 @@ impl Default for DclorParams {
 }
 
 impl DclorParams {
-    /// The parameters of [`Self::parse`].
-    pub const TABLE: &[ParamInfo] = &[
-        ParamInfo {
-            name: "profile",
-            default: "default",
-            range: "default|paper",
-            summary: "where the other parameters start from: paper is the draft",
-        },
-        ParamInfo {
-            name: "stale_policy",
-            default: "silent",
-            range: "silent|revert|halve|decay",
-            summary: "what ACKs of data from before the timeout open for new data",
-        },
-        ParamInfo {
-            name: "probe_repeat",
-            default: "new",
-            range: "new|same",
-            summary: "what a second timeout sends",
-        },
-        ParamInfo {
-            name: "sack_reset_on_rto",
-            default: "on",
-            range: "on|off",
-            summary: "a timeout forgets what the peer has SACKed",
-        },
-        ParamInfo {
-            name: "saved_window",
-            default: "pipe",
-            range: "pipe|flight",
-            summary: "what half of becomes ssthresh after a loss",
-        },
-        ParamInfo {
-            name: "fallback_clean",
-            default: "conservative",
-            range: "conservative|literal",
-            summary: "reduce ssthresh where the probe may have repaired the loss itself",
-        },
-        ParamInfo {
-            name: "require_sack_seen",
-            default: "off",
-            range: "on|off",
-            summary: "go-back-N before the peer's first SACK block",
-        },
-        ParamInfo {
-            name: "max_probes",
-            default: "3",
-            range: "0..1000, 0: no limit",
-            summary: "probes in a row before go-back-N",
-        },
-        ParamInfo {
-            name: "reuse_tlp",
-            default: "off",
-            range: "on|off",
-            summary: "an unanswered tail loss probe becomes the probe",
-        },
-        ParamInfo {
-            name: "probe_rtt",
-            default: "skip",
-            range: "skip|rfc4015",
-            summary: "whether the ACK of a probe that was new data is an RTT sample",
-        },
-    ];
-
     /// The draft, as its words and Tables 3 to 6 go together. `probe_repeat` follows its step 5
     /// ("repeat step-2", which sends new data). It says nothing about `probe_rtt`: that is a choice
     /// which fits the tables.
@@ -173,55 +107,64 @@ impl DclorParams {
             probe_rtt: ProbeRtt::Skip,
         }
     }
+}
 
-    /// The profile named in `params`, or the default one, with the other changes.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn parse(params: &Params) -> Result<Self, SpecError> {
-        Self::default().with(params)
-    }
-
-    /// The same with the given changes; if they name a profile, that profile with the other
-    /// changes.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown or out of range.
-    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
-        if let Some(profile) = params.get("profile") {
-            self = [Self::default(), Self::paper()][profile.choice(&["default", "paper"])?];
-        }
-        for param in params.iter() {
-            match param.key() {
-                "profile" => {}
-                "stale_policy" => {
-                    self.stale_policy =
-                        [StalePolicy::Silent, StalePolicy::Revert, StalePolicy::Halve, StalePolicy::Decay]
-                            [param.choice(&["silent", "revert", "halve", "decay"])?];
-                }
-                "probe_repeat" => {
-                    self.probe_repeat =
-                        [ProbeRepeat::New, ProbeRepeat::Same][param.choice(&["new", "same"])?];
-                }
-                "sack_reset_on_rto" => self.sack_reset_on_rto = param.switch()?,
-                "saved_window" => {
-                    self.saved_window =
-                        [SavedWindow::Pipe, SavedWindow::FlightSize][param.choice(&["pipe", "flight"])?];
-                }
-                "fallback_clean" => {
-                    self.fallback_clean = [FallbackClean::Conservative, FallbackClean::Literal]
-                        [param.choice(&["conservative", "literal"])?];
-                }
-                "require_sack_seen" => self.require_sack_seen = param.switch()?,
-                "max_probes" => self.max_probes = param.integer(0..=1_000)? as u32,
-                "reuse_tlp" => self.reuse_tlp = param.switch()?,
-                "probe_rtt" => {
-                    self.probe_rtt =
-                        [ProbeRtt::Skip, ProbeRtt::Rfc4015][param.choice(&["skip", "rfc4015"])?];
-                }
-                _ => return Err(param.unknown(NAME, Self::TABLE)),
-            }
-        }
-        Ok(self)
-    }
+impl Keyed for DclorParams {
+    const KEYS: &'static [Key<Self>] = &[
+        Key::choice(
+            "profile",
+            &["default", "paper"],
+            "where the other parameters start from: paper is the draft",
+            |it| usize::from(*it == Self::paper()),
+            |it, at| *it = if at == 1 { Self::paper() } else { Self::default() },
+        ),
+        Key::choice(
+            "stale_policy",
+            &["silent", "revert", "halve", "decay"],
+            "what ACKs of data from before the timeout open for new data",
+            |it| it.stale_policy as usize,
+            |it, at| {
+                it.stale_policy =
+                    [StalePolicy::Silent, StalePolicy::Revert, StalePolicy::Halve, StalePolicy::Decay][at]
+            },
+        ),
+        Key::choice(
+            "probe_repeat",
+            &["new", "same"],
+            "what a second timeout sends",
+            |it| it.probe_repeat as usize,
+            |it, at| it.probe_repeat = [ProbeRepeat::New, ProbeRepeat::Same][at],
+        ),
+        Key::switch("sack_reset_on_rto", "a timeout forgets what the peer has SACKed", |it| {
+            &mut it.sack_reset_on_rto
+        }),
+        Key::choice(
+            "saved_window",
+            &["pipe", "flight"],
+            "what half of becomes ssthresh after a loss",
+            |it| it.saved_window as usize,
+            |it, at| it.saved_window = [SavedWindow::Pipe, SavedWindow::FlightSize][at],
+        ),
+        Key::choice(
+            "fallback_clean",
+            &["conservative", "literal"],
+            "reduce ssthresh where the probe may have repaired the loss itself",
+            |it| it.fallback_clean as usize,
+            |it, at| it.fallback_clean = [FallbackClean::Conservative, FallbackClean::Literal][at],
+        ),
+        Key::switch("require_sack_seen", "go-back-N before the peer's first SACK block", |it| {
+            &mut it.require_sack_seen
+        }),
+        Key::integer("max_probes", 0..=1_000, "probes in a row before go-back-N; 0: no limit", |it| {
+            &mut it.max_probes
+        }),
+        Key::switch("reuse_tlp", "an unanswered tail loss probe becomes the probe", |it| &mut it.reuse_tlp),
+        Key::choice(
+            "probe_rtt",
+            &["skip", "rfc4015"],
+            "whether the ACK of a probe that was new data is an RTT sample",
+            |it| it.probe_rtt as usize,
+            |it, at| it.probe_rtt = [ProbeRtt::Skip, ProbeRtt::Rfc4015][at],
+        ),
+    ];
 }

@@ -6,7 +6,7 @@ use crate::config::{
 };
 use crate::policy::SpecError;
 use crate::policy::spec::key::{LONGEST, Number, Place, SHORTEST, Slot, Span, Value, written};
-use crate::policy::spec::{Param, ParamInfo, PolicySpec};
+use crate::policy::spec::{Keyed, Param, PolicySpec};
 use crate::time::Duration;
 use alloc::format;
 use alloc::string::ToString;
@@ -433,21 +433,18 @@ pub static CONN: &[Key] = &[
 ];
 
 /// The parameters of `keep_alive`.
-const PROBES: &[ParamInfo] = &[
-    ParamInfo { name: "interval", default: "75s", range: "1ns..365d", summary: "time between probes" },
-    ParamInfo {
-        name: "spread",
-        default: "0s",
-        range: "0s..365d",
-        summary: "by how much a probe may be later",
-    },
-    ParamInfo {
-        name: "count",
-        default: "9",
-        range: "0..255",
-        summary: "unanswered probes before the end; 0: no end",
-    },
-];
+impl Keyed for KeepAlive {
+    const KEYS: &'static [ConfigKey<Self>] = &[
+        ConfigKey::time("interval", SHORTEST..=LONGEST, "time between probes", |it| &mut it.interval),
+        ConfigKey::time("spread", Duration::ZERO..=LONGEST, "by how much a probe may be later", |it| {
+            &mut it.spread
+        }),
+        ConfigKey {
+            summary: "unanswered probes before the end; 0: no end",
+            ..ConfigKey::whole("count", 0..=255, |it| Slot::U8(&mut it.count))
+        },
+    ];
+}
 
 /// Reads `2m`, or `2m:interval=10s,count=3`.
 fn keep_alive(text: &str) -> Result<KeepAlive, SpecError> {
@@ -457,13 +454,6 @@ fn keep_alive(text: &str) -> Result<KeepAlive, SpecError> {
         .duration(SHORTEST..=LONGEST)
         .map_err(|_| idle.expected("off, or a time such as 2m, or 2m:interval=10s,count=3"))?;
     let mut probes = KeepAlive { idle, ..KeepAlive::default() };
-    for param in spec.params.iter() {
-        match param.key() {
-            "interval" => probes.interval = param.duration(SHORTEST..=LONGEST)?,
-            "spread" => probes.spread = param.duration(Duration::ZERO..=LONGEST)?,
-            "count" => probes.count = param.integer(0..=255)? as u8,
-            _ => return Err(param.unknown("keep_alive", PROBES)),
-        }
-    }
+    probes.set("keep_alive", &spec.params)?;
     Ok(probes)
 }

@@ -9,9 +9,7 @@ use crate::policy::rto::{FirstStep, RtoStep, RtoView};
 pub struct Conventional;
 
 impl FirstStep for Conventional {
-    fn name(&self) -> &'static str {
-        "conventional"
-    }
+    const NAME: &'static str = "conventional";
 
     fn on_rto(&mut self, view: &RtoView) -> RtoStep {
         RtoStep::conventional(view.flow.smss)

@@ -7,7 +7,7 @@ use crate::time::Instant;
 use alloc::collections::VecDeque;
 
 /// Packets leave in the order in which they were queued.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Fifo {
     queue: VecDeque<Descriptor>,
     /// Sum over `queue`.
@@ -22,6 +22,12 @@ impl Fifo {
         let packet = self.queue.remove(place)?;
         remove(&mut self.total, &packet);
         Some(packet)
+    }
+
+    /// Whether no packet waits.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.total.packets == 0
     }
 
     /// Keeps the packets for which `keep` is true.

@@ -34,9 +34,7 @@ impl NewReno {
 }
 
 impl WindowGrowth for NewReno {
-    fn name(&self) -> &'static str {
-        "reno"
-    }
+    const NAME: &'static str = "reno";
 
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
         self.acked += u64::from(cx.acked);

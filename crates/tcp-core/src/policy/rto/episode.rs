@@ -2,6 +2,7 @@
 //! repaired, until it is acknowledged.
 
 use super::{AckFacts, NewRtoResponse, RtoPhase, RtoResponse, RtoStep, RtoView};
+use crate::policy::spec::{Key, set_keys};
 use crate::policy::{Metrics, Params, SpecError};
 use crate::seq::SeqNum;
 use alloc::boxed::Box;
@@ -11,7 +12,10 @@ use core::fmt::Debug;
 /// The step at a timeout. [`Episode`] makes a response of it.
 pub trait FirstStep: Clone + Debug + Send + Sync + 'static {
     /// The name under which the response is chosen.
-    fn name(&self) -> &'static str;
+    const NAME: &'static str;
+
+    /// Its parameters.
+    const KEYS: &'static [Key<Self>] = &[];
 
     /// The retransmission timer fired. The core sends one segment and backs off, whatever the step
     /// says (RFC 6298, 5.4 to 5.6).
@@ -20,14 +24,6 @@ pub trait FirstStep: Clone + Debug + Send + Sync + 'static {
     /// Reports internal variables, by name. Whether losses are being repaired is always reported.
     fn metrics(&self, report: &mut Metrics<'_>) {
         let _ = report;
-    }
-
-    /// Sets parameters. If it fails, values already set are discarded.
-    ///
-    /// # Errors
-    /// Names the parameter that is unknown, out of range or fixed for the life of a connection.
-    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        params.reject_all(self.name())
     }
 }
 
@@ -50,7 +46,7 @@ impl<S: FirstStep> Episode<S> {
 
 impl<S: FirstStep> RtoResponse for Episode<S> {
     fn name(&self) -> &'static str {
-        self.step.name()
+        S::NAME
     }
 
     fn on_rto(&mut self, view: &RtoView) -> RtoStep {
@@ -78,7 +74,7 @@ impl<S: FirstStep> RtoResponse for Episode<S> {
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
         let mut step = self.step.clone();
-        step.configure(params)?;
+        set_keys(S::NAME, S::KEYS, &mut step, params)?;
         self.step = step;
         Ok(())
     }
@@ -90,6 +86,6 @@ impl<S: FirstStep> RtoResponse for Episode<S> {
 /// # Errors
 /// Names the parameter that is unknown or out of range.
 pub fn make<S: FirstStep>(mut step: S, params: &Params) -> Result<Arc<NewRtoResponse>, SpecError> {
-    step.configure(params)?;
+    set_keys(S::NAME, S::KEYS, &mut step, params)?;
     Ok(Arc::new(move || Box::new(Episode::new(step.clone()))))
 }

@@ -1,6 +1,6 @@
 //! Tables of policies, and lookup by name.
 
-use super::{Keyed, ParamInfo, ParamRow, Params, PolicySpec, SpecError, nearest};
+use super::{Keyed, ParamRow, Params, PolicySpec, SpecError, nearest};
 use crate::ecn::Ecn;
 use crate::policy::ack::{AckInit, AckPolicy, NewAckPolicy};
 use crate::policy::cc::NewCongestionControl;
@@ -8,7 +8,6 @@ use crate::policy::rto::{self, FirstStep, NewRtoResponse, RtoResponse};
 use crate::policy::window::{self, WindowGrowth};
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::ToString as _;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::{self, Display};
@@ -16,18 +15,19 @@ use core::fmt::{self, Display};
 /// A policy in a table. `T` is the type of its maker, such as
 /// [`NewCongestionControl`](crate::policy::NewCongestionControl).
 ///
-/// A policy whose parameters are [keys](Keyed) is an entry in one line, `Entry::of`, and what is
-/// printed of its parameters is what is checked:
+/// A policy whose parameters are [keys](Keyed) is an entry in one line, and what is printed of its
+/// parameters is what is checked:
 ///
 /// ```
 /// use ackline_tcp_core::policy::NewAckPolicy;
 /// use ackline_tcp_core::policy::builtin::DelayedAck;
 /// use ackline_tcp_core::policy::spec::Entry;
 ///
-/// const MINE: Entry<NewAckPolicy> = Entry::<NewAckPolicy>::of::<DelayedAck>("mine", "delays ACKs");
+/// const MINE: Entry<NewAckPolicy> = Entry::ack::<DelayedAck>("mine", "delays ACKs");
 /// ```
 ///
-/// Otherwise only a name and a maker are required:
+/// So are congestion controls that are a [`WindowGrowth`] and RTO responses. Otherwise only a name
+/// and a maker are required, and [`keys`](Self::keys) if there are parameters:
 ///
 /// ```
 /// use ackline_tcp_core::policy::builtin::DelayedAck;
@@ -52,9 +52,8 @@ pub struct Entry<T: ?Sized> {
     pub summary: &'static str,
     /// Its source: RFC or paper.
     pub source: &'static str,
-    /// Its parameters that are not keys, in text.
-    pub params: &'static [ParamInfo],
-    /// Those that are [keys](super::Key).
+    /// Its parameters with their defaults and ranges, usually [`ParamRow::of`] the type that has
+    /// them as [keys](super::Key).
     pub keys: fn() -> Vec<ParamRow>,
     /// For congestion controls: the ECN feedback that the algorithm is designed for. Connections
     /// request it unless [`ConnConfig::ecn`](crate::ConnConfig::ecn) is set explicitly.
@@ -67,16 +66,13 @@ impl<T: ?Sized> Entry<T> {
     /// An entry with only a name and a maker.
     #[must_use]
     pub const fn new(name: &'static str, make: fn(&Params) -> Result<Arc<T>, SpecError>) -> Self {
-        Self { name, aliases: &[], summary: "", source: "", params: &[], keys: Vec::new, ecn: Ecn::Off, make }
+        Self { name, aliases: &[], summary: "", source: "", keys: Vec::new, ecn: Ecn::Off, make }
     }
 
     /// Its parameters.
     #[must_use]
     pub fn rows(&self) -> Vec<ParamRow> {
-        let row = |info: &ParamInfo| {
-            ParamRow::new(info.name, info.default.to_string(), info.range.to_string(), info.summary)
-        };
-        self.params.iter().map(row).chain((self.keys)()).collect()
+        (self.keys)()
     }
 
     /// Whether `name` is the policy's name or one of its aliases.
@@ -89,7 +85,7 @@ impl<T: ?Sized> Entry<T> {
 impl Entry<NewAckPolicy> {
     /// The ACK policy `P` with its keys as parameters.
     #[must_use]
-    pub const fn of<P: AckPolicy + Keyed + Sync>(name: &'static str, summary: &'static str) -> Self {
+    pub const fn ack<P: AckPolicy + Keyed + Sync>(name: &'static str, summary: &'static str) -> Self {
         let make = |params: &Params| {
             let policy = P::from_params(P::default().name(), params)?;
             Ok(Arc::new(move |_: &AckInit| Box::new(policy.clone()) as Box<dyn AckPolicy>)
@@ -100,19 +96,18 @@ impl Entry<NewAckPolicy> {
 }
 
 impl Entry<NewCongestionControl> {
-    /// The congestion control whose window grows and shrinks as `G` says, with its keys as
-    /// parameters.
+    /// The congestion control whose window grows and shrinks as `G` says.
     #[must_use]
-    pub const fn growth<G: WindowGrowth + Keyed + Sync>(name: &'static str, summary: &'static str) -> Self {
-        let make = |params: &Params| window::make(G::default(), params);
-        Self { summary, keys: ParamRow::of::<G>, ..Self::new(name, make) }
+    pub const fn growth<G: WindowGrowth + Default + Sync>(summary: &'static str) -> Self {
+        let keys = || ParamRow::all(G::KEYS, &G::default());
+        Self { summary, keys, ..Self::new(G::NAME, |params| window::make(G::default(), params)) }
     }
 }
 
 impl Entry<NewRtoResponse> {
     /// The RTO response `R` with its keys as parameters.
     #[must_use]
-    pub const fn of<R: RtoResponse + Keyed + Sync>(name: &'static str, summary: &'static str) -> Self {
+    pub const fn rto<R: RtoResponse + Keyed + Sync>(name: &'static str, summary: &'static str) -> Self {
         let make = |params: &Params| {
             let response = R::from_params(R::default().name(), params)?;
             Ok(Arc::new(move || Box::new(response.clone()) as Box<dyn RtoResponse>) as Arc<NewRtoResponse>)
@@ -120,11 +115,11 @@ impl Entry<NewRtoResponse> {
         Self { summary, keys: ParamRow::of::<R>, ..Self::new(name, make) }
     }
 
-    /// The RTO response that takes the step `S`, with its keys as parameters.
+    /// The RTO response that takes the step `S` at each timeout.
     #[must_use]
-    pub const fn step<S: FirstStep + Keyed>(name: &'static str, summary: &'static str) -> Self {
-        let make = |params: &Params| rto::make(S::default(), params);
-        Self { summary, keys: ParamRow::of::<S>, ..Self::new(name, make) }
+    pub const fn rto_step<S: FirstStep + Default>(summary: &'static str) -> Self {
+        let keys = || ParamRow::all(S::KEYS, &S::default());
+        Self { summary, keys, ..Self::new(S::NAME, |params| rto::make(S::default(), params)) }
     }
 }
 
@@ -163,7 +158,7 @@ pub fn find<'a, T: ?Sized>(
     for param in spec.params.iter() {
         let rows = entry.rows();
         if !rows.iter().any(|row| row.name == param.key) {
-            return Err(param.unknown_among(entry.name, rows.iter().map(|row| row.name)));
+            return Err(param.unknown(entry.name, rows.iter().map(|row| row.name)));
         }
     }
     Ok(entry)

@@ -4,7 +4,9 @@
 //! of connections and endpoints are tables of keys, and so are the parameters of a policy.
 
 use super::{Param, Params, SpecError};
+use crate::quantity::Amount;
 use crate::time::Duration;
+use crate::units::Rate;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -91,6 +93,25 @@ pub(crate) enum Value<C> {
         get: fn(&C) -> usize,
         set: fn(&mut C, usize),
     },
+    /// A number with a fraction, kept as a whole number of parts.
+    Parts {
+        slot: fn(&mut C) -> &mut u32,
+        parts: u32,
+        range: RangeInclusive<f64>,
+    },
+    Rate(fn(&mut C) -> &mut Rate),
+    RateOr {
+        slot: fn(&mut C) -> &mut Option<Rate>,
+        /// The word for "no value".
+        none: &'static str,
+    },
+    Amount {
+        get: fn(&C) -> Amount,
+        set: fn(&mut C, Amount),
+        most: (u64, Duration),
+    },
+    TimeOr(Worded<C, Duration>),
+    RealOr(Worded<C, f64>),
     /// Anything else.
     Text {
         range: &'static str,
@@ -107,9 +128,60 @@ pub(crate) struct Number<C> {
     pub(crate) none: Option<&'static str>,
 }
 
+/// Values of type `T` within `range`, and words that may stand in place of one.
+pub(crate) struct Worded<C, T> {
+    words: &'static [&'static str],
+    range: RangeInclusive<T>,
+    get: fn(&C) -> WordOr<T>,
+    set: fn(&mut C, WordOr<T>),
+}
+
+/// What a key that accepts words or values has: a word, by its number, or a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordOr<T> {
+    /// The number of the word among the key's.
+    Word(usize),
+    /// A value within the key's range.
+    Value(T),
+}
+
+impl<C, T> Worded<C, T> {
+    fn range(&self, written: impl Fn(&T) -> String) -> String {
+        let (words, range) = (self.words.join("|"), &self.range);
+        format!("{words}|{}..{}", written(range.start()), written(range.end()))
+    }
+
+    fn get(&self, config: &C, written: impl Fn(&T) -> String) -> String {
+        match (self.get)(config) {
+            WordOr::Word(at) => self.words.get(at).copied().unwrap_or_default().into(),
+            WordOr::Value(value) => written(&value),
+        }
+    }
+
+    fn set(
+        &self,
+        config: &mut C,
+        param: Param<'_>,
+        read: impl FnOnce(RangeInclusive<T>) -> Result<T, SpecError>,
+    ) -> Result<(), SpecError>
+    where
+        T: Clone,
+    {
+        let value = match self.words.iter().position(|word| *word == param.text()) {
+            Some(at) => WordOr::Word(at),
+            None => {
+                WordOr::Value(read(self.range.clone()).map_err(|error| error.or(&self.words.join(" or ")))?)
+            }
+        };
+        (self.set)(config, value);
+        Ok(())
+    }
+}
+
 /// Where a number is kept.
 pub(crate) enum Place<C> {
     U32(fn(&mut C) -> &mut u32),
+    MaybeU32(fn(&mut C) -> &mut Option<u32>),
     U64(fn(&mut C) -> &mut u64),
     Any(fn(&mut C) -> Slot<'_>),
 }
@@ -118,6 +190,7 @@ impl<C> Place<C> {
     fn of<'a>(&self, config: &'a mut C) -> Slot<'a> {
         match self {
             Self::U32(slot) => Slot::U32(slot(config)),
+            Self::MaybeU32(slot) => Slot::MaybeU32(slot(config)),
             Self::U64(slot) => Slot::U64(slot(config)),
             Self::Any(slot) => slot(config),
         }
@@ -212,6 +285,14 @@ impl<C: Clone> Value<C> {
             Self::Real { range, .. } => format!("{}..{}", range.start(), range.end()),
             Self::Duration { range, .. } => format!("{}..{}", written(*range.start()), written(*range.end())),
             Self::Choice { names, .. } => names.join("|"),
+            Self::Parts { range, .. } => format!("{}..{}", range.start(), range.end()),
+            Self::Rate(_) => format!("{}..{}", bits(*RATES.start()), bits(*RATES.end())),
+            Self::RateOr { none, .. } => {
+                format!("{none}|{}..{}", bits(*RATES.start()), bits(*RATES.end()))
+            }
+            Self::Amount { most: (size, time), .. } => format!("0..{}|0ms..{}", bytes(*size), written(*time)),
+            Self::TimeOr(worded) => worded.range(|time| written(*time)),
+            Self::RealOr(worded) => worded.range(ToString::to_string),
             Self::Text { range, .. } => (*range).into(),
         }
     }
@@ -234,6 +315,17 @@ impl<C: Clone> Value<C> {
             Self::Real { slot, .. } => slot(&mut copy).to_string(),
             Self::Duration { slot, .. } => written(*slot(&mut copy)),
             Self::Choice { names, get, .. } => names.get(get(config)).copied().unwrap_or_default().into(),
+            Self::Parts { slot, parts, .. } => (f64::from(*slot(&mut copy)) / f64::from(*parts)).to_string(),
+            Self::Rate(slot) => bits(slot(&mut copy).bits_per_second()),
+            Self::RateOr { slot, none } => {
+                slot(&mut copy).map_or_else(|| (*none).into(), |rate| bits(rate.bits_per_second()))
+            }
+            Self::Amount { get, .. } => match get(config) {
+                Amount::Size(size) => bytes(size),
+                Amount::Time(time) => written(time),
+            },
+            Self::TimeOr(worded) => worded.get(config, |time| written(*time)),
+            Self::RealOr(worded) => worded.get(config, ToString::to_string),
             Self::Text { get, .. } => get(config),
         }
     }
@@ -258,6 +350,18 @@ impl<C: Clone> Value<C> {
             Self::Real { slot, range } => *slot(config) = param.number(range.clone())?,
             Self::Duration { slot, range } => *slot(config) = param.duration(range.clone())?,
             Self::Choice { names, set, .. } => set(config, param.choice(names)?),
+            // The ranges are small and positive.
+            Self::Parts { slot, parts, range } => {
+                *slot(config) = (param.number(range.clone())? * f64::from(*parts) + 0.5) as u32;
+            }
+            Self::Rate(slot) => *slot(config) = param.rate(RATES)?,
+            Self::RateOr { slot, none } if *none == param.text() => *slot(config) = None,
+            Self::RateOr { slot, none } => {
+                *slot(config) = Some(param.rate(RATES).map_err(|error| error.or(none))?);
+            }
+            Self::Amount { set, most, .. } => set(config, param.amount(*most)?),
+            Self::TimeOr(worded) => worded.set(config, param, |range| param.duration(range))?,
+            Self::RealOr(worded) => worded.set(config, param, |range| param.number(range))?,
             Self::Text { set, .. } => set(config, param)?,
         }
         Ok(())
@@ -299,11 +403,23 @@ pub(crate) fn written(time: Duration) -> String {
 }
 
 /// A number of bytes in its largest binary unit without a remainder.
-fn bytes(number: u64) -> String {
+pub(super) fn bytes(number: u64) -> String {
     let units = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "k")];
     match units.into_iter().find(|(size, _)| number > 0 && number.is_multiple_of(*size)) {
         Some((size, name)) => format!("{}{name}", number / size),
         None => number.to_string(),
+    }
+}
+
+/// The rates that a parameter accepts, in bits per second.
+const RATES: RangeInclusive<u64> = 8..=1_000_000_000_000_000;
+
+/// A rate in its largest unit up to Gbit without a remainder.
+fn bits(rate: u64) -> String {
+    let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit")];
+    match units.into_iter().find(|(size, _)| rate > 0 && rate.is_multiple_of(*size)) {
+        Some((size, name)) => format!("{}{name}", rate / size),
+        None => format!("{rate}bit"),
     }
 }
 
@@ -320,6 +436,124 @@ impl<C> Key<C> {
         let range = *range.start() as u64..=*range.end() as u64;
         let number = Number { slot: Place::U32(slot), range, none: None };
         Self { summary, ..Self::new(name, Value::Integer(number)) }
+    }
+
+    /// A whole number, or `none` for no value.
+    #[must_use]
+    pub const fn integer_or(
+        name: &'static str,
+        range: RangeInclusive<u32>,
+        none: &'static str,
+        summary: &'static str,
+        slot: fn(&mut C) -> &mut Option<u32>,
+    ) -> Self {
+        let range = *range.start() as u64..=*range.end() as u64;
+        let number = Number { slot: Place::MaybeU32(slot), range, none: Some(none) };
+        Self { summary, ..Self::new(name, Value::Integer(number)) }
+    }
+
+    /// A number of bytes, in the units of [`SIZE`](crate::quantity::SIZE).
+    #[must_use]
+    pub const fn size(
+        name: &'static str,
+        range: RangeInclusive<u32>,
+        summary: &'static str,
+        slot: fn(&mut C) -> &mut u32,
+    ) -> Self {
+        let range = *range.start() as u64..=*range.end() as u64;
+        let number = Number { slot: Place::U32(slot), range, none: None };
+        Self { summary, ..Self::new(name, Value::Bytes(number)) }
+    }
+
+    /// The same, if it may be large.
+    #[must_use]
+    pub const fn size_u64(
+        name: &'static str,
+        range: RangeInclusive<u64>,
+        summary: &'static str,
+        slot: fn(&mut C) -> &mut u64,
+    ) -> Self {
+        let number = Number { slot: Place::U64(slot), range, none: None };
+        Self { summary, ..Self::new(name, Value::Bytes(number)) }
+    }
+
+    /// A number that is kept as a whole number of `parts`: with 100, 0.25 is kept as 25.
+    #[must_use]
+    pub const fn parts(
+        name: &'static str,
+        range: RangeInclusive<f64>,
+        parts: u32,
+        summary: &'static str,
+        slot: fn(&mut C) -> &mut u32,
+    ) -> Self {
+        Self { summary, ..Self::new(name, Value::Parts { slot, parts, range }) }
+    }
+
+    /// A rate, in the units of [`RATE`](crate::quantity::RATE).
+    #[must_use]
+    pub const fn rate(name: &'static str, summary: &'static str, slot: fn(&mut C) -> &mut Rate) -> Self {
+        Self { summary, ..Self::new(name, Value::Rate(slot)) }
+    }
+
+    /// A rate, in the units of [`RATE`](crate::quantity::RATE), or `none` for no value.
+    #[must_use]
+    pub const fn rate_or(
+        name: &'static str,
+        none: &'static str,
+        summary: &'static str,
+        slot: fn(&mut C) -> &mut Option<Rate>,
+    ) -> Self {
+        Self { summary, ..Self::new(name, Value::RateOr { slot, none }) }
+    }
+
+    /// An amount of data, at most `most`: in bytes, or as a time at some rate.
+    #[must_use]
+    pub const fn amount(
+        name: &'static str,
+        most: (u64, Duration),
+        summary: &'static str,
+        get: fn(&C) -> Amount,
+        set: fn(&mut C, Amount),
+    ) -> Self {
+        Self { summary, ..Self::new(name, Value::Amount { get, set, most }) }
+    }
+
+    /// A time, or one of `words`.
+    #[must_use]
+    pub const fn time_or(
+        name: &'static str,
+        words: &'static [&'static str],
+        range: RangeInclusive<Duration>,
+        summary: &'static str,
+        get: fn(&C) -> WordOr<Duration>,
+        set: fn(&mut C, WordOr<Duration>),
+    ) -> Self {
+        Self { summary, ..Self::new(name, Value::TimeOr(Worded { words, range, get, set })) }
+    }
+
+    /// A number, or one of `words`.
+    #[must_use]
+    pub const fn number_or(
+        name: &'static str,
+        words: &'static [&'static str],
+        range: RangeInclusive<f64>,
+        summary: &'static str,
+        get: fn(&C) -> WordOr<f64>,
+        set: fn(&mut C, WordOr<f64>),
+    ) -> Self {
+        Self { summary, ..Self::new(name, Value::RealOr(Worded { words, range, get, set })) }
+    }
+
+    /// A value with a notation of its own. `range` describes in words what `set` accepts.
+    #[must_use]
+    pub const fn text(
+        name: &'static str,
+        range: &'static str,
+        summary: &'static str,
+        get: fn(&C) -> String,
+        set: fn(&mut C, Param<'_>) -> Result<(), SpecError>,
+    ) -> Self {
+        Self { summary, ..Self::new(name, Value::Text { range, get, set }) }
     }
 
     /// A whole number that may be large.
@@ -375,15 +609,47 @@ impl<C> Key<C> {
     }
 }
 
-/// A policy whose parameters are keys: what is not set has the value of the default.
+/// Sets `params`, which are among `keys`, in `value`; some may be set if it fails. Keys are set in
+/// the order of `keys`, whatever the order of `params`. `policy` is the name for errors.
+///
+/// # Errors
+/// Names the parameter that is unknown or out of range.
+pub fn set_keys<C: Clone>(
+    policy: &str,
+    keys: &[Key<C>],
+    value: &mut C,
+    params: &Params,
+) -> Result<(), SpecError> {
+    let names = keys.iter().map(|key| key.name);
+    if let Some(param) = params.iter().find(|param| !names.clone().any(|name| name == param.key())) {
+        return Err(param.unknown(policy, names));
+    }
+    for key in keys {
+        if let Some(param) = params.get(key.name) {
+            key.value.set(value, param)?;
+        }
+    }
+    Ok(())
+}
+
+/// A policy, or the parameters of one, that is set by keys: what is not given has the value of the
+/// default.
 pub trait Keyed: Clone + Default + 'static {
-    /// Its parameters.
-    const KEYS: &'static [Key<Self>];
+    /// Its parameters, in listing order. Those that set others, such as a profile, come first.
+    const KEYS: &'static [Key<Self>] = &[];
+
+    /// Checks what the keys alone do not: values that exclude each other.
+    ///
+    /// # Errors
+    /// Names the parameters that do not go together.
+    fn check(&self) -> Result<(), SpecError> {
+        Ok(())
+    }
 
     /// The default with `params`. `policy` is the name for errors.
     ///
     /// # Errors
-    /// Names the parameter that is unknown or out of range.
+    /// As [`set`](Self::set).
     fn from_params(policy: &str, params: &Params) -> Result<Self, SpecError> {
         let mut new = Self::default();
         new.set(policy, params)?;
@@ -393,18 +659,18 @@ pub trait Keyed: Clone + Default + 'static {
     /// Sets `params`: all of them or none. `policy` is the name for errors.
     ///
     /// # Errors
-    /// Names the parameter that is unknown or out of range.
+    /// Names the parameter that is unknown, out of range or in conflict with another.
     fn set(&mut self, policy: &str, params: &Params) -> Result<(), SpecError> {
         let mut new = self.clone();
-        for param in params.iter() {
-            let key = Self::KEYS.iter().find(|key| key.name == param.key());
-            let unknown = || param.unknown_among(policy, Self::KEYS.iter().map(|key| key.name));
-            key.ok_or_else(unknown)?.value.set(&mut new, param)?;
-        }
+        set_keys(policy, Self::KEYS, &mut new, params)?;
+        new.check()?;
         *self = new;
         Ok(())
     }
 }
+
+/// No parameters.
+impl Keyed for () {}
 
 /// A parameter in a table of policies, in text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -430,9 +696,13 @@ impl ParamRow {
     /// The parameters of `P`.
     #[must_use]
     pub fn of<P: Keyed>() -> Vec<Self> {
-        let default = P::default();
-        let row = |key: &Key<P>| Self::new(key.name, key.get(&default), key.range(), key.summary);
-        P::KEYS.iter().map(row).collect()
+        Self::all(P::KEYS, &P::default())
+    }
+
+    /// `keys` with their values in `default`.
+    pub(crate) fn all<C: Clone>(keys: &[Key<C>], default: &C) -> Vec<Self> {
+        let row = |key: &Key<C>| Self::new(key.name, key.get(default), key.range(), key.summary);
+        keys.iter().map(row).collect()
     }
 }
 

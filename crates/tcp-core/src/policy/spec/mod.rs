@@ -15,10 +15,10 @@ mod nearest;
 pub use entry::{Entry, PolicyKind, find, resolve};
 pub use error::SpecError;
 pub(crate) use key::written;
-pub use key::{Key, Keyed, ParamRow};
+pub use key::{Key, Keyed, ParamRow, WordOr, set_keys};
 pub use nearest::nearest;
 
-use crate::quantity::{RATE, SIZE, TIME, parse_rate, parse_size, parse_time};
+use crate::quantity::{Amount, RATE, SIZE, TIME, parse_amount, parse_rate, parse_size, parse_time};
 use crate::time::Duration;
 use crate::units::Rate;
 use alloc::borrow::ToOwned;
@@ -102,6 +102,12 @@ impl FromStr for Params {
 }
 
 impl Params {
+    /// One parameter, with any text as its value.
+    #[must_use]
+    pub fn single(key: &str, text: &str) -> Self {
+        Self { entries: Vec::from([(key.to_owned(), text.to_owned())]) }
+    }
+
     /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -119,11 +125,11 @@ impl Params {
         self.iter().find(|param| param.key == key)
     }
 
-    /// Splits off the parameters whose key is in `keys`; both parts keep their order. For a policy
-    /// that wraps another one and shares a list of parameters with it.
+    /// Splits off the parameters of `P`; both parts keep their order. For a policy that wraps
+    /// another one and shares a list of parameters with it.
     #[must_use]
-    pub fn split(&self, keys: &[ParamInfo]) -> (Self, Self) {
-        let known = |key: &str| keys.iter().any(|info| info.name == key);
+    pub fn split<P: Keyed>(&self) -> (Self, Self) {
+        let known = |key: &str| P::KEYS.iter().any(|own| own.name == key);
         let (own, rest) = self.entries.iter().cloned().partition(|(key, _)| known(key));
         (Self { entries: own }, Self { entries: rest })
     }
@@ -190,9 +196,10 @@ impl<'a> Param<'a> {
     /// A rate, in the units of [`RATE`]: `100kbit`, `1.5mbit`, `10G`.
     ///
     /// # Errors
-    /// If it is not a rate, or zero.
-    pub fn rate(&self) -> Result<Rate, SpecError> {
-        parse_rate(self.text).ok_or_else(|| {
+    /// If it is not a rate, zero, or outside `range`, in bits per second.
+    pub fn rate(&self, range: RangeInclusive<u64>) -> Result<Rate, SpecError> {
+        let rate = parse_rate(self.text).filter(|rate| range.contains(&rate.bits_per_second()));
+        rate.ok_or_else(|| {
             let units = RATE.unit_names();
             self.expected(&format!("a rate such as 100kbit, 20mbit or 1gbit (units: {units})"))
         })
@@ -209,6 +216,24 @@ impl<'a> Param<'a> {
         })
     }
 
+    /// An amount of data, in bytes or as a time at some rate: `32k`, `5ms`.
+    ///
+    /// # Errors
+    /// If it is neither, or more than `most`.
+    pub fn amount(&self, most: (u64, Duration)) -> Result<Amount, SpecError> {
+        match parse_amount(self.text) {
+            Some(Amount::Size(size)) if size <= most.0 => Ok(Amount::Size(size)),
+            Some(Amount::Time(time)) if time <= most.1 => Ok(Amount::Time(time)),
+            _ => {
+                let (size, time) = (key::bytes(most.0), written(most.1));
+                let (sizes, times) = (SIZE.unit_names(), TIME.unit_names());
+                Err(self.expected(&format!(
+                    "bytes up to {size}, or a time up to {time} (units: {sizes}; {times})"
+                )))
+            }
+        }
+    }
+
     /// `on`/`off`, `yes`/`no`, `true`/`false`, `1`/`0`.
     ///
     /// # Errors
@@ -221,29 +246,25 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// One of `choices`; returns its position.
+    /// One of `choices`; returns its position. If `on` and `off` are among them, so are the other
+    /// words for a [switch](Self::switch).
     ///
     /// # Errors
     /// Lists the choices.
     pub fn choice(&self, choices: &[&str]) -> Result<usize, SpecError> {
-        choices
-            .iter()
-            .position(|choice| *choice == self.text)
+        let at = |word: &str| choices.iter().position(|choice| *choice == word);
+        let switched = || {
+            let (on, off) = at("on").zip(at("off"))?;
+            self.switch().ok().map(|is_on| if is_on { on } else { off })
+        };
+        at(self.text)
+            .or_else(switched)
             .ok_or_else(|| self.expected(&format!("one of {}", choices.join(", "))))
     }
 
-    /// The error for a key unknown to the policy.
+    /// The error for a key unknown to the policy, which has the parameters `known`.
     #[must_use]
-    pub fn unknown(&self, policy: &str, known: &[ParamInfo]) -> SpecError {
-        self.unknown_among(policy, known.iter().map(|info| info.name))
-    }
-
-    /// The same, with the names of those that the policy knows.
-    pub(crate) fn unknown_among<'n>(
-        &self,
-        policy: &str,
-        known: impl Iterator<Item = &'n str> + Clone,
-    ) -> SpecError {
+    pub fn unknown<'n>(&self, policy: &str, known: impl Iterator<Item = &'n str> + Clone) -> SpecError {
         let mut text = format!("{policy} has no parameter {:?}", self.key);
         if let Some(near) = nearest(self.key, known.clone()) {
             text += &format!("; did you mean {near:?}?");
@@ -281,19 +302,6 @@ impl<'a> Param<'a> {
         let (key, text) = (self.key.to_owned(), self.text.to_owned());
         SpecError::of_value(key, text, what.to_owned())
     }
-}
-
-/// A parameter in a table of policies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParamInfo {
-    /// The key.
-    pub name: &'static str,
-    /// The default value, as text.
-    pub default: &'static str,
-    /// The accepted values in words: `1..65535`, `on|off`, `1ms..500ms`.
-    pub range: &'static str,
-    /// What it does, in one line.
-    pub summary: &'static str,
 }
 
 #[cfg(test)]

@@ -140,7 +140,7 @@ impl<G: WindowGrowth> WindowControl<G> {
 
 impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     fn name(&self) -> &'static str {
-        self.growth.name()
+        G::NAME
     }
 
     fn decision(&self) -> SendDecision {

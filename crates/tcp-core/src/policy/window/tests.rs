@@ -5,6 +5,7 @@ use crate::policy::cc::{
     CongestionControl, CongestionEvent, Reaction, Restart, RestartCause, SentSegment, SsthreshRule,
 };
 use crate::policy::conformance;
+use crate::policy::spec::Key;
 use crate::time::Duration;
 use std::vec::Vec;
 
@@ -21,9 +22,9 @@ struct Probe {
 }
 
 impl WindowGrowth for Probe {
-    fn name(&self) -> &'static str {
-        "probe"
-    }
+    const NAME: &'static str = "probe";
+    const KEYS: &'static [Key<Self>] =
+        &[Key::number("step", 0.0..=10.0, "segments per ACK", |it| &mut it.step)];
 
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
         self.calls.push("increase");
@@ -60,16 +61,6 @@ impl WindowGrowth for Probe {
 
     fn ecn(&self) -> EcnUse {
         if self.per_ack { EcnUse::PerAck } else { EcnUse::PerWindow }
-    }
-
-    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        for param in params.iter() {
-            match param.key() {
-                "step" => self.step = param.number(0.0..=10.0)?,
-                _ => return Err(param.unknown("probe", &[])),
-            }
-        }
-        Ok(())
     }
 }
 
@@ -296,9 +287,7 @@ fn a_segment_size_is_told_to_the_saved_state_too() {
 struct Wild;
 
 impl WindowGrowth for Wild {
-    fn name(&self) -> &'static str {
-        "wild"
-    }
+    const NAME: &'static str = "wild";
 
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
         match cx.acked % 3 {
