@@ -6,7 +6,7 @@ use crate::plot::{Layout, PlotOptions, run_plots};
 use crate::points::PointRange;
 use crate::report;
 use crate::results::RunResult;
-use crate::run::{CaptureFile, Outcome, Wanted, perform};
+use crate::run::{CaptureFile, Outcome, RunOutputs, perform};
 use crate::scenario::Scenario;
 use crate::stage::{Stages, Virtual};
 use crate::summary::Summary;
@@ -223,7 +223,7 @@ impl<'a> Batch<'a> {
     /// One run, or its result if it was finished before.
     fn one(&self, point: usize, repetition: u32) -> Result<(RunResult, bool), RunError> {
         let Some(folder) = &self.folder else {
-            let wanted = Wanted { wire: self.wire, ..Wanted::default() };
+            let wanted = RunOutputs { wire: self.wire, ..RunOutputs::default() };
             let (outcome, _) = perform(self.stages, self.scenario, point, repetition, wanted)?;
             return Ok((outcome.result, false));
         };
@@ -258,7 +258,7 @@ impl<'a> Batch<'a> {
         repetition: u32,
         extras: Extras,
     ) -> Result<Outcome, RunError> {
-        let wanted = Wanted { sequence: extras.plots, wire: self.wire, ..Wanted::default() };
+        let wanted = RunOutputs { sequence: extras.plots, wire: self.wire, ..RunOutputs::default() };
         if !extras.pcap {
             return Ok(perform(self.stages, self.scenario, point, repetition, wanted)?.0);
         }
@@ -272,7 +272,7 @@ impl<'a> Batch<'a> {
             self.scenario,
             point,
             repetition,
-            Wanted { capture: Some(capture), ..wanted },
+            RunOutputs { capture: Some(capture), ..wanted },
         )?;
         captured.and_then(|()| unfinished.finish(&path)).map_err(refused)?;
         Ok(outcome)

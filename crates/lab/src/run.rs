@@ -12,7 +12,7 @@ use crate::scene::Scene;
 use crate::sequence::{SequenceRecorder, TimeSequence};
 use crate::stage::{StageError, Stages, Virtual, World, cc_name};
 use crate::stats::{Spread, jain};
-use crate::transfers::{Seen, Transfers};
+use crate::transfers::{FlowPath, Transfers};
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder, Select, TraceOptions};
 use ackline_netsim::{LinkStats, Sim};
@@ -69,7 +69,7 @@ pub fn run_one_on(
     point: usize,
     repetition: u32,
 ) -> Result<Outcome, RunError> {
-    perform(stages, scenario, point, repetition, Wanted::default()).map(|(outcome, _)| outcome)
+    perform(stages, scenario, point, repetition, RunOutputs::default()).map(|(outcome, _)| outcome)
 }
 
 /// The network of one point with one seed, before its time begins: for observers and measurements
@@ -84,7 +84,7 @@ pub fn simulation(scenario: &Scenario, point: usize, repetition: u32) -> Result<
 
 /// What a run is to leave beside its record.
 #[derive(Default)]
-pub(crate) struct Wanted {
+pub(crate) struct RunOutputs {
     pub(crate) capture: Option<CaptureFile>,
     /// The time-sequence diagram, of scenarios that have one.
     pub(crate) sequence: bool,
@@ -108,7 +108,7 @@ pub(crate) fn perform(
     scenario: &Scenario,
     point: usize,
     repetition: u32,
-    wanted: Wanted,
+    wanted: RunOutputs,
 ) -> Result<(Outcome, Captured), RunError> {
     let setup = scenario.setup(point)?;
     let seed = scenario.seed(repetition);
@@ -212,7 +212,7 @@ pub(crate) fn perform(
 fn watch_transfers(setup: &Setup, net: &Network, window: (Instant, Instant)) -> Transfers {
     let flows = net.flows.iter().map(|flow| {
         let sender = flow.sender.0;
-        Seen { port: flow.port, sender, receiver: flow.receiver.0 }
+        FlowPath { port: flow.port, sender, receiver: flow.receiver.0 }
     });
     let ends = setup.links.iter().map(|link| (net.nodes[link.from], net.nodes[link.to]));
     Transfers::new(window, flows.collect(), ends.collect())

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 /// Where a flow's packets are seen.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct FlowPath {
     /// The port by which its packets are known.
     pub(crate) port: u16,
     pub(crate) sender: NodeId,
@@ -21,7 +21,7 @@ pub(crate) struct Seen {
 /// Watches all connections of all flows.
 #[derive(Debug)]
 pub(crate) struct Transfers {
-    flows: Vec<Seen>,
+    flows: Vec<FlowPath>,
     /// Begin and end of the time in which packets count.
     window: (Instant, Instant),
     flow_of_port: HashMap<u16, usize>,
@@ -60,7 +60,11 @@ struct Transfer {
 }
 
 impl Transfers {
-    pub(crate) fn new(window: (Instant, Instant), flows: Vec<Seen>, links: Vec<(NodeId, NodeId)>) -> Self {
+    pub(crate) fn new(
+        window: (Instant, Instant),
+        flows: Vec<FlowPath>,
+        links: Vec<(NodeId, NodeId)>,
+    ) -> Self {
         let flow_of_port = flows.iter().enumerate().map(|(flow, seen)| (seen.port, flow)).collect();
         Self {
             window,

@@ -1,6 +1,6 @@
 //! What passed the path, and whether the machine kept its times.
 
-use super::validity::{self, Evidence, Kept};
+use super::validity::{self, DirectionRecord, Evidence};
 use crate::output;
 use ackline::core::Duration;
 use ackline::runtime::stats::Distribution;
@@ -126,8 +126,8 @@ impl Direction {
         }
     }
 
-    const fn kept(&self) -> Kept {
-        Kept { late_p99_us: self.late_p99_us, overruns: self.overruns, refused: self.refused }
+    const fn kept(&self) -> DirectionRecord {
+        DirectionRecord { late_p99_us: self.late_p99_us, overruns: self.overruns, refused: self.refused }
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) const LATEST_US: f64 = LATEST.as_nanos() as f64 / 1e3;
 
 /// What happened to the packets of a direction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct DirectionRecord {
     pub(super) late_p99_us: f64,
     /// Lost before the path.
     pub(super) overruns: u64,
@@ -23,8 +23,8 @@ pub(super) struct Kept {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence {
     pub(super) time: Duration,
-    pub(super) up: Kept,
-    pub(super) down: Kept,
+    pub(super) up: DirectionRecord,
+    pub(super) down: DirectionRecord,
     pub(super) load: Load,
     /// The emulator stayed awake between packets.
     pub(super) spins: bool,
@@ -56,20 +56,20 @@ pub(super) fn reasons(evidence: Evidence) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn judged(up: Kept, load: Load) -> Vec<String> {
+    fn judged(up: DirectionRecord, load: Load) -> Vec<String> {
         let time = Duration::from_secs(10);
-        reasons(Evidence { time, up, down: Kept::default(), load, spins: false })
+        reasons(Evidence { time, up, down: DirectionRecord::default(), load, spins: false })
     }
 
     #[test]
     fn a_machine_that_keeps_up_is_believed() {
-        let up = Kept { late_p99_us: 999.0, ..Kept::default() };
+        let up = DirectionRecord { late_p99_us: 999.0, ..DirectionRecord::default() };
         assert_eq!(judged(up, Load::default()), [""; 0]);
     }
 
     #[test]
     fn each_bound_has_its_reason() {
-        let up = Kept { late_p99_us: 3_210.4, overruns: 7, refused: 2 };
+        let up = DirectionRecord { late_p99_us: 3_210.4, overruns: 7, refused: 2 };
         let load = Load { machine_busy: Some(1.0), ..Load::default() };
         assert_eq!(
             judged(up, load),

@@ -132,14 +132,14 @@ pub struct Stis {
 #[derive(Debug)]
 enum Pending {
     /// The stall during which it arrived has ended.
-    Admit(Whose, Packet),
+    Admit(FlowDirection, Packet),
     /// It has crossed the path.
     Out(Packet),
 }
 
 /// A flow, and a direction of it.
 #[derive(Clone, Copy, Debug)]
-struct Whose {
+struct FlowDirection {
     flow: usize,
     backwards: bool,
 }
@@ -201,7 +201,7 @@ impl Stis {
     }
 
     /// Steps 3 to 5, for a packet that arrives at `at` according to step 2.
-    fn admit(&mut self, cx: &mut MiddleboxCx<'_>, at: Instant, whose: Whose, packet: Packet) {
+    fn admit(&mut self, cx: &mut MiddleboxCx<'_>, at: Instant, whose: FlowDirection, packet: Packet) {
         while let Some(Reverse((gone, bytes))) = self.leaving.peek().copied()
             && gone <= at
         {
@@ -230,14 +230,14 @@ impl Stis {
         self.pending.schedule(departure + params.delay + route, Pending::Out(packet));
     }
 
-    fn whose(&mut self, seed: u64, packet: &Packet) -> Whose {
+    fn whose(&mut self, seed: u64, packet: &Packet) -> FlowDirection {
         let (key, backwards) = FlowKey::of(packet, self.params.flow);
         let Self { params, places, flows, .. } = self;
         let flow = *places.entry(key).or_insert_with(|| {
             flows.push(Flow::new(params, seed, &key));
             flows.len() - 1
         });
-        Whose { flow, backwards }
+        FlowDirection { flow, backwards }
     }
 }
 

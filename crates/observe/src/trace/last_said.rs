@@ -8,11 +8,11 @@ use ackline_tcp_core::info::Blocked;
 
 /// By the connection's index: as many as are open at once.
 #[derive(Debug, Default)]
-pub(super) struct LastSaid(Vec<Said>);
+pub(super) struct LastSaid(Vec<ConnRecord>);
 
 /// Of one connection.
 #[derive(Clone, Copy, Debug, Default)]
-struct Said {
+struct ConnRecord {
     generation: u32,
     metrics: Metrics,
     blocked: Option<Blocked>,
@@ -36,13 +36,13 @@ impl LastSaid {
         }
     }
 
-    fn of(&mut self, conn: ConnId) -> &mut Said {
+    fn of(&mut self, conn: ConnId) -> &mut ConnRecord {
         if self.0.len() <= conn.index() {
-            self.0.resize(conn.index() + 1, Said::default());
+            self.0.resize(conn.index() + 1, ConnRecord::default());
         }
         let said = &mut self.0[conn.index()];
         if said.generation != conn.generation() {
-            *said = Said { generation: conn.generation(), ..Said::default() };
+            *said = ConnRecord { generation: conn.generation(), ..ConnRecord::default() };
         }
         said
     }

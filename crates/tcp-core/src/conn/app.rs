@@ -8,7 +8,7 @@ use crate::error::StreamError;
 use crate::info::Info;
 use crate::policy::spec::PolicyKind;
 use crate::policy::{AckPolicy, CongestionControl, Metric, Metrics, RtoResponse};
-use crate::snd::{Usage, Wanted, is_shared};
+use crate::snd::{Usage, WriteSpace, is_shared};
 use crate::time::Instant;
 use bytes::Bytes;
 
@@ -113,7 +113,7 @@ impl Connection {
             return true;
         }
         if !self.snd.is_space_wanted() && self.write_space() == 0 {
-            self.snd.want_space(Wanted::USUAL);
+            self.snd.want_space(WriteSpace::USUAL);
         }
         !self.snd.is_space_wanted()
     }
@@ -137,7 +137,7 @@ impl Connection {
 
     /// The application waits for `bytes` free bytes.
     pub(crate) fn want_space(&mut self, bytes: usize) {
-        self.snd.want_space(Wanted::bytes(bytes));
+        self.snd.want_space(WriteSpace::bytes(bytes));
     }
 
     /// Takes the pending notices for the application. Acknowledgments, departures, a larger window

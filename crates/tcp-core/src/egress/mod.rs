@@ -56,7 +56,7 @@ pub(crate) const HEADERS_AHEAD: usize = 8;
 
 /// What is held back while applications run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct Deferral {
     /// Pure ACKs.
     pub(crate) acks: bool,
     /// New data that does not fill a packet.
@@ -80,8 +80,8 @@ pub(crate) struct Egress {
     /// with new data that waits for more of it. [`Flags::KEPT`] marks those in this list.
     pub(crate) kept: Vec<u32>,
     /// What may be held, and what is.
-    pub(crate) may_keep: Kept,
-    pub(crate) keeps: Kept,
+    pub(crate) may_keep: Deferral,
+    pub(crate) keeps: Deferral,
     /// Counts the calls that hold back no new data; wraps around. A segment that waits because of
     /// an old number leaves with the next such call, too.
     pub(crate) turn: u8,
@@ -119,8 +119,8 @@ impl Egress {
             ready: Ready::new(quantum(host)),
             deferred: VecDeque::new(),
             kept: Vec::new(),
-            may_keep: Kept::default(),
-            keeps: Kept::default(),
+            may_keep: Deferral::default(),
+            keeps: Deferral::default(),
             turn: 0,
             strays: Strays::default(),
             held: None,
@@ -304,7 +304,7 @@ impl Egress {
     }
 
     /// Sets what may be held from now on. What may no longer be held may leave.
-    pub(crate) fn permit(&mut self, slots: &mut Slots, may_keep: Kept) {
+    pub(crate) fn permit(&mut self, slots: &mut Slots, may_keep: Deferral) {
         let before = core::mem::replace(&mut self.may_keep, may_keep);
         if !may_keep.data {
             self.turn = self.turn.wrapping_add(1);
@@ -325,7 +325,7 @@ impl Egress {
 
     /// Releases what is held.
     fn release_kept(&mut self, slots: &mut Slots) {
-        self.keeps = Kept::default();
+        self.keeps = Deferral::default();
         for index in self.kept.drain(..) {
             if let Some(slot) = slots.slot_mut(index) {
                 slot.flags.clear(Flags::KEPT);

@@ -16,7 +16,7 @@
 
 use super::send_trace::{trace_ack, trace_queued};
 use super::strays::Origins;
-use super::{Egress, HEADERS_AHEAD, Kept};
+use super::{Deferral, Egress, HEADERS_AHEAD};
 use crate::config::EndpointConfig;
 use crate::conn::Connection;
 use crate::error::ConnError;
@@ -52,7 +52,7 @@ impl Egress {
         let mut report = TxReport::default();
         let acks = budget.keeps_acks && straight;
         let data = budget.corks && straight && cx.config.autocorking;
-        self.permit(&mut table.slots, Kept { acks, data });
+        self.permit(&mut table.slots, Deferral { acks, data });
         if let Some(by) = self.lateness(cx.now) {
             cx.observe.counters.egress_late += 1;
             self.scheduler.woke_late(cx.now, by);
@@ -99,7 +99,7 @@ impl Egress {
     }
 
     const fn with_kept(&self, mut report: TxReport) -> TxReport {
-        let Kept { acks, data } = self.keeps;
+        let Deferral { acks, data } = self.keeps;
         report.kept_acks = acks;
         report.corked = data;
         report

@@ -306,10 +306,10 @@ impl Counts {
         srtt: Option<Duration>,
         (ack, bare): (bool, bool),
         room: Room,
-    ) -> Told {
+    ) -> AccEcnReport {
         let telling = &self.telling;
         if self.is_ace_only(now, frequency) {
-            return Told::Nothing;
+            return AccEcnReport::Nothing;
         }
         let beacon = telling.bytes > 0 && srtt.is_some_and(|srtt| now.since(telling.at) > srtt.div(3));
         let due = ack
@@ -319,16 +319,16 @@ impl Counts {
             };
         let first = if bare { telling.first_ack } else { telling.first_data };
         if !first && !due {
-            return Told::Nothing;
+            return AccEcnReport::Nothing;
         }
         let nothing_yet = self.ever == Which::default();
         let all = Which(Which::ECT0 | Which::CE | Which::ECT1);
         let (ever, since) = if nothing_yet { (all, all) } else { (self.ever, self.since) };
         match choose(ever, since, self.latest, room) {
             Some((order, fields)) => {
-                Told::Option(AccEcnOption::new(order, fields, self.e0b, self.ceb, self.e1b))
+                AccEcnReport::Option(AccEcnOption::new(order, fields, self.e0b, self.ceb, self.e1b))
             }
-            None => Told::NoRoom,
+            None => AccEcnReport::NoRoom,
         }
     }
 
@@ -409,7 +409,7 @@ impl Counts {
 
 /// What a segment tells beside ACE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum AccEcnReport {
     Nothing,
     /// An option was due, and there was no room.
     NoRoom,
@@ -581,7 +581,7 @@ mod tests {
             let (bytes, packets, seq) = (1_000, 1, SeqNum(0));
             counts.on_arrival(&Arrival { ecn, bytes, packets, seq, unacked: true, ace_only: false }, false);
             let option = match counts.option(now, 1, srtt, (true, true), room) {
-                Told::Option(option) => Some(option),
+                AccEcnReport::Option(option) => Some(option),
                 _ => None,
             };
             told.push(if option.is_some() { 'o' } else { '.' });

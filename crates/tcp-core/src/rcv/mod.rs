@@ -48,7 +48,7 @@ use crate::ring::MAX_CAPACITY;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::{self, AccEcnOption, Payload, SackBlocks, TcpFlags};
-use accecn::{Arrival, Counts, Demand, Room, Told};
+use accecn::{AccEcnReport, Arrival, Counts, Demand, Room};
 use alloc::boxed::Box;
 use assembler::Assembler;
 use buffer::RecvBuffer;
@@ -607,9 +607,9 @@ impl Receiver {
             let ack = self.acks.wanted(0).is_some();
             let fits = Room { octets: room.options, blocks: due };
             match counts.option(now, config.accecn_option, srtt, (ack, room.bare), fits) {
-                Told::Nothing => {}
-                Told::NoRoom => numbers.crowded = true,
-                Told::Option(option) => numbers.accecn = Some(option),
+                AccEcnReport::Nothing => {}
+                AccEcnReport::NoRoom => numbers.crowded = true,
+                AccEcnReport::Option(option) => numbers.accecn = Some(option),
             }
         }
         if let Some(waiting) = blocks {

@@ -74,7 +74,7 @@ use agreement::EcnAgreement;
 use alloc::boxed::Box;
 use bytes::Bytes;
 pub(crate) use data::buffer::{Usage, is_shared};
-pub(crate) use data::wanted::Wanted;
+pub(crate) use data::write_space::WriteSpace;
 use ecn::EcnSender;
 use flight::Flight;
 use measure::chrono::Spending;

@@ -1,7 +1,7 @@
 //! A sender's state for the whole connection, even while nothing is outstanding.
 
 use super::data::buffer::SendBuffer;
-use super::data::wanted::Wanted;
+use super::data::write_space::WriteSpace;
 use super::ecn::EcnSender;
 use super::losses::Losses;
 use super::measure::chrono::Times;
@@ -61,7 +61,7 @@ pub(crate) struct Stream {
     /// The last write found too little space: the application has more.
     pub(super) cut_short: bool,
     /// The space in the buffer that the application waits for.
-    pub(super) wanted: Option<Wanted>,
+    pub(super) wanted: Option<WriteSpace>,
     /// Why nothing is being sent.
     pub(super) blocked: Blocked,
     /// The handshake is complete, and congestion control is the connection's own.

@@ -1,7 +1,7 @@
 //! How a stack ends: closed, or stopped because its device is gone.
 
 use super::StackState;
-use super::gone::Gone;
+use super::closed_queue::ClosedQueue;
 use crate::shard::schedule::Alarm;
 use crate::wakes::Wakes;
 use ackline_tcp_core::{Duration, Instant, State};
@@ -108,7 +108,7 @@ impl StackState {
             self.endpoint.leave();
             // The queue is closed, so that the kernel puts nothing into it any more: the others
             // take that.
-            self.device.device = Box::new(Gone::of(&*self.device.device));
+            self.device.device = Box::new(ClosedQueue::of(&*self.device.device));
         }
     }
 

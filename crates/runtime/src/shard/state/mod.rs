@@ -2,9 +2,9 @@
 //! events.
 
 pub(crate) mod accepting;
+mod closed_queue;
 mod datagrams;
 mod ending;
-mod gone;
 mod handing_over;
 mod handles;
 mod packets;

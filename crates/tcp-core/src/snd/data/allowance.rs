@@ -24,7 +24,7 @@
 use crate::config::ConnConfig;
 use crate::policy::cc::Clock;
 use crate::snd::Sender;
-use crate::snd::data::wanted::Wanted;
+use crate::snd::data::write_space::WriteSpace;
 use crate::snd::flight::Flight;
 use crate::snd::stream::Stream;
 
@@ -43,12 +43,12 @@ impl Sender {
     pub(crate) fn note_write(&mut self, complete: bool) {
         self.stream.cut_short = !complete;
         if !complete {
-            self.want_space(Wanted::USUAL);
+            self.want_space(WriteSpace::USUAL);
         }
     }
 
     /// The writer waits for `wanted`.
-    pub(crate) fn want_space(&mut self, wanted: Wanted) {
+    pub(crate) fn want_space(&mut self, wanted: WriteSpace) {
         self.stream.wanted = Some(wanted);
     }
 
@@ -68,10 +68,10 @@ impl Sender {
     }
 
     /// True if there is the space that a writer waits for.
-    pub(in crate::snd) fn has_space(&self, config: &ConnConfig, wanted: Wanted, most: u32) -> bool {
+    pub(in crate::snd) fn has_space(&self, config: &ConnConfig, wanted: WriteSpace, most: u32) -> bool {
         let (snd, allowance, lowat) =
             (&self.stream, self.allowance(config).min(most), lowat(config).unwrap_or(u32::MAX));
-        if wanted == Wanted::USUAL {
+        if wanted == WriteSpace::USUAL {
             let (unsent, free) = (snd.unsent(), snd.buffer.space(allowance as usize));
             let third = (allowance / 3).max(1) as usize;
             // In recovery the window has fallen below what is outstanding, so a third may be free

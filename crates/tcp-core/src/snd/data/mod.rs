@@ -4,4 +4,4 @@ pub(in crate::snd) mod allowance;
 pub(in crate::snd) mod buffer;
 pub(in crate::snd) mod chunks;
 pub(in crate::snd) mod new_data;
-pub(in crate::snd) mod wanted;
+pub(in crate::snd) mod write_space;

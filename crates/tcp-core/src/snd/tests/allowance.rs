@@ -3,7 +3,7 @@
 use super::bench::{Bench, SMSS, Setup, ms};
 use crate::packet::SendReason::FastRetransmit;
 use crate::policy::cc::Clock;
-use crate::snd::Wanted;
+use crate::snd::WriteSpace;
 use std::vec::Vec;
 
 const FLOOR: u32 = 16 * SMSS;
@@ -106,7 +106,7 @@ fn a_writer_that_waits_goes_on_before_recovery_needs_it() {
     bench.write(25 * SMSS);
     assert_eq!(bench.drain().len(), 20);
     bench.set_cwnd(14);
-    let has_space = |bench: &Bench| bench.snd.has_space(&bench.config, Wanted::USUAL, u32::MAX);
+    let has_space = |bench: &Bench| bench.snd.has_space(&bench.config, WriteSpace::USUAL, u32::MAX);
     assert!(!has_space(&bench), "3 of 28 are free");
     bench.pass(ms(100));
     let (mut told, mut sent) = (0, 20);
@@ -135,22 +135,22 @@ fn a_writer_is_told_of_a_third_of_the_present_allowance() {
     let has = |bench: &Bench, wanted| bench.snd.has_space(&bench.config, wanted, u32::MAX);
     bench.pass(ms(100));
     bench.ack(5 * SMSS);
-    assert!(!has(&bench, Wanted::USUAL));
+    assert!(!has(&bench, WriteSpace::USUAL));
     bench.ack(6 * SMSS);
-    assert!(has(&bench, Wanted::USUAL));
+    assert!(has(&bench, WriteSpace::USUAL));
     bench.write(6 * SMSS);
-    assert!(!has(&bench, Wanted::USUAL));
+    assert!(!has(&bench, WriteSpace::USUAL));
     bench.set_cwnd(13);
-    assert!(!has(&bench, Wanted::USUAL), "8 of 26");
+    assert!(!has(&bench, WriteSpace::USUAL), "8 of 26");
     bench.set_cwnd(14);
-    assert!(has(&bench, Wanted::USUAL), "10 of 28: the window has grown");
-    assert!(has(&bench, Wanted::bytes(10_000)) && !has(&bench, Wanted::bytes(10_001)));
+    assert!(has(&bench, WriteSpace::USUAL), "10 of 28: the window has grown");
+    assert!(has(&bench, WriteSpace::bytes(10_000)) && !has(&bench, WriteSpace::bytes(10_001)));
     bench.drain();
     bench.pass(ms(100));
     bench.ack(20 * SMSS);
     bench.drain();
     bench.ack(24 * SMSS);
-    assert!(has(&bench, Wanted::bytes(usize::MAX)), "there is no more space than all");
+    assert!(has(&bench, WriteSpace::bytes(usize::MAX)), "there is no more space than all");
 }
 
 #[test]
@@ -160,27 +160,30 @@ fn unsent_data_is_limited_by_the_low_water_mark() {
     assert_eq!(space(&bench), 2_500);
     bench.write(2_500);
     assert_eq!(space(&bench), 0);
-    assert!(!bench.snd.has_space(&bench.config, Wanted::USUAL, u32::MAX));
+    assert!(!bench.snd.has_space(&bench.config, WriteSpace::USUAL, u32::MAX));
     assert_eq!(bench.drain().len(), 3, "it leaves, and nothing is acknowledged");
-    assert!(bench.snd.has_space(&bench.config, Wanted::USUAL, u32::MAX));
+    assert!(bench.snd.has_space(&bench.config, WriteSpace::USUAL, u32::MAX));
     bench.write(2_000);
     assert_eq!(bench.drain().len(), 1);
     assert_eq!(bench.info().notsent_bytes, 1_000);
-    assert!(bench.snd.has_space(&bench.config, Wanted::USUAL, u32::MAX), "less than half of it");
+    assert!(bench.snd.has_space(&bench.config, WriteSpace::USUAL, u32::MAX), "less than half of it");
     bench.write(1_400);
     assert_eq!(space(&bench), SMSS, "a full segment, beyond the mark");
-    assert!(!bench.snd.has_space(&bench.config, Wanted::USUAL, u32::MAX), "more than half of it");
-    assert!(bench.snd.has_space(&bench.config, Wanted::bytes(1_000), u32::MAX), "the application said so");
+    assert!(!bench.snd.has_space(&bench.config, WriteSpace::USUAL, u32::MAX), "more than half of it");
+    assert!(
+        bench.snd.has_space(&bench.config, WriteSpace::bytes(1_000), u32::MAX),
+        "the application said so"
+    );
     bench.write(SMSS);
     assert_eq!(space(&bench), 0);
     for lowat in [0, 1] {
         bench.config.notsent_lowat = Some(lowat);
-        assert!(!bench.snd.has_space(&bench.config, Wanted::USUAL, u32::MAX));
+        assert!(!bench.snd.has_space(&bench.config, WriteSpace::USUAL, u32::MAX));
     }
     bench.set_cwnd(10);
     bench.drain();
     assert_eq!(bench.info().notsent_bytes, 0);
-    assert!(bench.snd.has_space(&bench.config, Wanted::USUAL, u32::MAX), "all has left");
+    assert!(bench.snd.has_space(&bench.config, WriteSpace::USUAL, u32::MAX), "all has left");
     assert_eq!(space(&bench), SMSS);
 }
 

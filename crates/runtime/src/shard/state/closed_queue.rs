@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 
 /// A closed queue: it carries nothing, and remembers what it had carried.
 #[derive(Debug)]
-pub(super) struct Gone {
+pub(super) struct ClosedQueue {
     caps: DeviceCaps,
     stats: DeviceStats,
 }
 
-impl Gone {
+impl ClosedQueue {
     pub(super) fn of(device: &dyn Device) -> Self {
         Self { caps: device.caps(), stats: device.stats() }
     }
@@ -22,7 +22,7 @@ fn closed() -> io::Error {
     io::Error::new(io::ErrorKind::NetworkDown, "the shard has stopped")
 }
 
-impl Device for Gone {
+impl Device for ClosedQueue {
     fn caps(&self) -> DeviceCaps {
         self.caps
     }

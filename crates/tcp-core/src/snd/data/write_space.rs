@@ -5,9 +5,9 @@ use core::num::NonZeroU32;
 
 /// The free space that a writer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted(pub(in crate::snd) NonZeroU32);
+pub(crate) struct WriteSpace(pub(in crate::snd) NonZeroU32);
 
-impl Wanted {
+impl WriteSpace {
     /// Enough to be worth a write.
     pub(crate) const USUAL: Self = Self(NonZeroU32::MAX);
 
