@@ -4,9 +4,9 @@ mod html;
 
 use crate::args::ExplainArgs;
 use crate::failure::{Exit, Failure};
+use crate::filter::{Filter, Subject};
 use crate::output;
 use crate::result_file::ResultFile;
-use crate::ss::filter::{Filter, Subject};
 use ackline::core::State;
 use ackline_explain::story::Connection;
 use ackline_explain::{Explainer, Limits, ReadError, Reader, Story, text};

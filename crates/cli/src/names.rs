@@ -2,15 +2,12 @@
 //! behind it.
 
 use crate::output;
-use crate::program::Addresses;
+use crate::program::{Addresses, RESOLV_CONF};
 use ackline_proxy::{Resolver, Resolvers};
 use std::fmt::Write as _;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::time::Duration;
-
-/// Where programs look for their resolvers.
-pub(crate) const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// The C library heeds no more resolvers.
 const MOST: usize = 3;

@@ -3,7 +3,8 @@
 use crate::args::PlotArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::print;
-use ackline_lab::plot::{PlotOptions, overlay};
+use ackline_lab::figures::overlay;
+use ackline_lab::plot::PlotOptions;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,6 @@
 //! A program in a network namespace of its own, whose only way out is a TUN device.
 
 use crate::failure::{Exit, Failure, plain};
-use crate::names::RESOLV_CONF;
 use crate::signals::Signals;
 use crate::{interfaces, output};
 use ackline::runtime::device::tun::{Tun, TunConfig};
@@ -22,6 +21,9 @@ use std::process::ExitStatus;
 use std::sync::mpsc;
 use std::thread;
 use tokio::process::{Child, Command};
+
+/// Where programs look for their resolvers.
+pub(crate) const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// The name of the program's interface.
 pub(crate) const INTERFACE: &str = "ackline0";

@@ -4,8 +4,8 @@ use crate::args::control::SetArgs;
 use crate::control::client;
 use crate::control::protocol::Request;
 use crate::failure::Failure;
+use crate::filter::Filter;
 use crate::output;
-use crate::ss::filter::Filter;
 use ackline::Registry;
 use ackline::registry::Change;
 

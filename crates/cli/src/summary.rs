@@ -1,7 +1,7 @@
 //! A stack at a glance: what `ackline ss -s`, `ackline top` and `--metrics` say of it as a whole.
 
+use crate::filter::STATES;
 use crate::settings::PolicyNames;
-use crate::ss::filter::STATES;
 use ackline::core::State;
 use ackline::runtime::stats::Stats;
 use ackline::runtime::{Info, Stack, stack::ConnSnapshot, timer};

@@ -11,7 +11,7 @@ use crate::capture::Capturing;
 use crate::control::{Control, ControlPlace};
 use crate::failure::Failure;
 use crate::metrics::MetricsListener;
-use crate::proxy::publishing::Publishing;
+use crate::publishing::Publishing;
 use crate::recorded::RecordedCounters;
 use crate::settings::Settings;
 use ackline::runtime::Stack;

@@ -23,6 +23,7 @@ mod conn;
 mod copies;
 mod direction;
 mod explainer;
+mod found;
 pub mod picture;
 mod segment;
 pub mod story;

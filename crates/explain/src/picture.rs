@@ -5,7 +5,7 @@
 //! neighbours in one interval become one: strokes that continue each other are joined, of values
 //! the largest stays, of ACKs the last.
 
-use crate::story::Found;
+use crate::found::Found;
 
 /// What is drawn of the data of one end. Times are nanoseconds from the connection's first packet;
 /// positions count octets of the stream.

@@ -1,8 +1,10 @@
 //! All runs of a scenario, in parallel, into a folder.
 
 use crate::error::RunError;
+use crate::figures::run_plots;
 use crate::folder::{Extras, Folder, json, key, stem};
-use crate::plot::{Layout, PlotOptions, run_plots};
+use crate::layout::Layout;
+use crate::plot::PlotOptions;
 use crate::points::PointRange;
 use crate::report;
 use crate::results::RunResult;

@@ -1,6 +1,5 @@
 //! What can be wrong with a scenario, and where.
 
-use crate::stage::StageError;
 use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -105,4 +104,16 @@ impl RunError {
     pub fn file(what: &'static str, path: &std::path::Path, source: std::io::Error) -> Self {
         Self::File { what, path: path.to_owned(), source }
     }
+}
+
+/// Why a stage cannot go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StageError {
+    /// The machine does not do what every run needs.
+    #[error("{0}")]
+    Machine(String),
+    /// It lacks what a key of the scenario asks for.
+    #[error("{0}")]
+    Setting(String),
 }

@@ -5,8 +5,9 @@
 //! other figures, and at the end the scenario itself.
 
 use crate::error::RunError;
+use crate::figures::sweep_charts;
 use crate::folder::{Folder, stem};
-use crate::plot::{Chart, Figure, Line, OVERHANG, Panels, PlotOptions, RunPlots, escaped, sweep_charts};
+use crate::plot::{Chart, Figure, Line, OVERHANG, Panels, PlotOptions, RunPlots, escaped};
 use crate::scenario::Scenario;
 use crate::summary::Summary;
 use std::fmt::Write as _;

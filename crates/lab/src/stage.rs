@@ -1,6 +1,9 @@
 //! Where a run takes place: whose clock its time follows, and who stands in for hosts that are not
 //! in the simulation.
 
+pub use crate::error::StageError;
+pub use crate::scenario::{KernelSetting, KernelSettings, World};
+
 use crate::scenario::AppKind;
 use ackline_netsim::app::Timed;
 use ackline_netsim::record::ConnRecord;
@@ -14,51 +17,6 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use thiserror::Error;
-
-/// The world that a host belongs to: what a scenario's `world` names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum World {
-    /// The simulator, which is never late.
-    #[default]
-    Virtual,
-    /// A stack of ackline with the runtime's driver.
-    Live,
-    /// The kernel's TCP, in a network namespace.
-    Kernel,
-}
-
-impl World {
-    /// Its name in a scenario.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Virtual => "virtual",
-            Self::Live => "live",
-            Self::Kernel => "kernel",
-        }
-    }
-}
-
-/// Settings of the kernel's TCP on one host.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KernelSettings {
-    /// The congestion control; `None`: that of the flow.
-    pub cc: Option<KernelSetting>,
-    /// Those of sysctl(8), by its names.
-    pub sysctls: Vec<KernelSetting>,
-}
-
-/// A setting of the kernel, and where the scenario has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelSetting {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-    /// File, line, column and key, for errors.
-    pub place: String,
-}
 
 /// A host outside the simulation. Its packets enter and leave at a port.
 #[derive(Clone)]
@@ -157,18 +115,6 @@ impl Validity {
     pub fn is_valid(&self) -> bool {
         self.reasons.is_empty()
     }
-}
-
-/// Why a stage cannot go on.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum StageError {
-    /// The machine does not do what every run needs.
-    #[error("{0}")]
-    Machine(String),
-    /// It lacks what a key of the scenario asks for.
-    #[error("{0}")]
-    Setting(String),
 }
 
 /// Where one run takes place.

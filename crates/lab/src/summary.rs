@@ -1,7 +1,7 @@
 //! Summaries: for each point of a sweep, each number over its repetitions.
 
 use crate::grid::{align, trimmed};
-use crate::plot::Layout;
+use crate::layout::Layout;
 use crate::results::RunResult;
 use crate::scenario::Param;
 use crate::stats::Estimate;

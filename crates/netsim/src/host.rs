@@ -1,10 +1,10 @@
 //! A host: an endpoint, its applications, and the loop that drives them by the core's contract.
 
 use crate::app::{App, AppCx, AppEvent, Owners};
-use crate::observe::Traces;
 use crate::packet::{Origin, Packet, PacketPool, Received};
 use crate::rng::SimRng;
 use crate::topology::LinkId;
+use crate::traces::Traces;
 use ackline_tcp_core::packet::SendReason;
 use ackline_tcp_core::policy::sched::{ControlKind, SegmentClass};
 use ackline_tcp_core::wire::{RxChecksum, TxChecksum};

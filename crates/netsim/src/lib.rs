@@ -29,6 +29,8 @@ mod sim;
 pub mod stis;
 pub mod topologies;
 mod topology;
+mod traces;
+mod view;
 
 pub use event::{EventQueue, Order};
 pub use host::Egress;
@@ -38,8 +40,9 @@ pub use observe::{Observer, ObserverId, PacketEvent};
 pub use packet::{EcnField, Origin, Packet, PacketData, SuperPacket};
 pub use rng::SimRng;
 pub use service::{DELIVERY, Service, Trace, TraceError, serialisation};
-pub use sim::{AppId, Change, Checksums, Sim, View};
+pub use sim::{AppId, Change, Checksums, Sim};
 pub use topology::{LinkId, NodeId};
+pub use view::View;
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -2,13 +2,12 @@
 
 use crate::packet::Packet;
 use crate::queue::DropReason;
-use crate::sim::View;
 use crate::topology::{LinkId, NodeId};
-use ackline_tcp_core::events::{TraceEvent, Tracer};
+use crate::view::View;
+use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::{ConnId, Instant};
 use std::any::Any;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
 
 /// An event of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,26 +78,6 @@ pub trait Observer: Debug + Send + Any {
 /// Identifies an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ObserverId(pub(crate) usize);
-
-/// Trace events of an endpoint, until the simulation passes them to its observers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Traces(Arc<Mutex<Vec<(ConnId, TraceEvent)>>>);
-
-impl Traces {
-    /// Takes the pending events.
-    pub(crate) fn take(&self) -> Vec<(ConnId, TraceEvent)> {
-        // Nothing that runs under the lock can panic.
-        self.0.lock().map_or_else(|_| Vec::new(), |mut traces| std::mem::take(&mut *traces))
-    }
-}
-
-impl Tracer for Traces {
-    fn trace(&mut self, _now: Instant, conn: ConnId, event: &TraceEvent) {
-        if let Ok(mut traces) = self.0.lock() {
-            traces.push((conn, *event));
-        }
-    }
-}
 
 /// Placeholder for an observer that was taken out.
 #[derive(Debug)]

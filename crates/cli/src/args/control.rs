@@ -1,7 +1,7 @@
 //! The control socket of a command, and the commands that ask there.
 
+use super::column::Column;
 use super::values;
-use crate::top::Column;
 use clap::Args;
 use std::num::NonZeroU32;
 use std::path::PathBuf;

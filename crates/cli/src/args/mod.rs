@@ -4,6 +4,7 @@
 mod agreement;
 pub(crate) mod bench;
 pub(crate) mod capture;
+pub(crate) mod column;
 pub(crate) mod control;
 pub(crate) mod drill;
 pub(crate) mod emulate;

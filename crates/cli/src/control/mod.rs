@@ -23,7 +23,7 @@ mod tests;
 use crate::args::control::ControlArgs;
 use crate::background::Background;
 use crate::failure::Failure;
-use crate::proxy::publishing::Publishing;
+use crate::publishing::Publishing;
 use crate::recorded::RecordedCounters;
 use crate::settings::Settings;
 use crate::tunnel;

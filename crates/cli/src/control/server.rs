@@ -3,11 +3,11 @@
 use super::limits::{ControlCounters, Limits, count};
 use super::protocol::{About, Answer, Brief, Listening, Publishes, Request, Shown};
 use crate::background;
+use crate::filter::{Filter, Subject};
 use crate::output;
-use crate::proxy::publishing::Publishing;
+use crate::publishing::Publishing;
 use crate::recorded::RecordedCounters;
 use crate::settings::{PolicyNames, Settings};
-use crate::ss::filter::{Filter, Subject};
 use crate::summary::{Census, Chunks, Summary};
 use ackline::Registry;
 use ackline::core::{State, WakeReason};

@@ -2,10 +2,10 @@
 //! of connections.
 
 use super::families::Families;
+use crate::filter::STATES;
 use crate::output;
 use crate::recorded::RecordedCounters;
 use crate::settings::PolicyNames;
-use crate::ss::filter::STATES;
 use crate::summary::Census;
 use ackline::core::counters::Counters;
 use ackline::runtime::Stack;

@@ -2,7 +2,6 @@
 
 mod device;
 mod namespace;
-pub(crate) mod publishing;
 mod report;
 mod way_out;
 
@@ -10,6 +9,7 @@ use crate::args::proxy::ProxyArgs;
 use crate::failure::Failure;
 use crate::names::Names;
 use crate::program;
+use crate::publishing::{Publishing, to_guest};
 use crate::result_file::ResultFile;
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -23,7 +23,6 @@ use ackline_proxy::{
     Action, Config, ConfigFile, Exit, Limits, NameUse, Protocol, Proxy, Publish, Resolver, Rules, Upstream,
 };
 use device::{Opened, Place};
-use publishing::{Publishing, to_guest};
 use report::Summary;
 use std::fs;
 use std::io;

@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::{print, say};
 use ackline::Registry;
 use ackline::core::policy::spec::nearest;
-use ackline_lab::plot::Layout;
+use ackline_lab::Layout;
 use ackline_lab::stage::StageError;
 use ackline_lab::{EXAMPLES, Report, RunError, RunOptions, Scenario, example};
 use report::Files;

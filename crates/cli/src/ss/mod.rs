@@ -1,6 +1,5 @@
 //! `ackline ss`: the connections of running stacks, as `ss -t` shows those of the kernel.
 
-pub(crate) mod filter;
 pub(crate) mod line;
 mod summary;
 
@@ -8,6 +7,7 @@ use crate::args::control::SsArgs;
 use crate::control::client::{self, Reply};
 use crate::control::protocol::{About, Request};
 use crate::failure::Failure;
+use crate::filter::Filter;
 use crate::output;
 use line::Connection;
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &SsArgs) -> Result<(), Failure> {
         filter.insert(0, states.to_owned());
     }
     // What is wrong with it is wrong without a stack, too.
-    filter::Filter::parse(&filter).map_err(Failure::usage)?;
+    Filter::parse(&filter).map_err(Failure::usage)?;
     let mut replies = client::ask(&args.at, &Request::Show { filter })?;
     for Reply { listeners, connections, .. } in &mut replies {
         // A listener at every address listens to both.

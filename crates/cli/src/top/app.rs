@@ -1,11 +1,11 @@
 //! What the screen shows, and what keys change.
 
 use super::board::{Board, Key};
-use super::columns::Column;
 use super::plots::Plots;
 use super::source::{Answer, Question};
+use crate::args::column::Column;
 use crate::args::values;
-use crate::ss::filter::Filter;
+use crate::filter::Filter;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 

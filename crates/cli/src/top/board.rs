@@ -1,6 +1,6 @@
 //! What is known of stacks and their connections, from one answer to the next.
 
-use super::columns::Column;
+use crate::args::column::Column;
 use crate::control::client::{Reply, Row};
 use crate::control::protocol::About;
 use crate::summary::Summary;

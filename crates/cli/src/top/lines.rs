@@ -1,8 +1,8 @@
 //! The screen's lines as text: what is drawn, and what `-b` prints.
 
 use super::board::{Board, Entry, StackEntry};
-use super::columns::Column;
 use super::numbers::{binary, decimal, sparkline};
+use crate::args::column::Column;
 use crate::summary::Summary;
 use ackline::core::State;
 use std::fmt::Write as _;

@@ -20,14 +20,12 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use columns::Column;
-
 use crate::args::control::TopArgs;
 use crate::background::Background;
 use crate::failure::Failure;
+use crate::filter::Filter;
 use crate::output;
 use crate::signals::Signals;
-use crate::ss::filter::Filter;
 use crate::tunnel;
 use ackline::runtime::timer;
 use app::App;

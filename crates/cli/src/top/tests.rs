@@ -1,9 +1,9 @@
 //! Screens of fixed data, and what keys make of them.
 
 use super::app::{App, Screen};
-use super::columns::Column;
 use super::source::Answer;
 use super::{lines, view};
+use crate::args::column::Column;
 use crate::control::client::{Reply, Row};
 use crate::control::protocol::About;
 use crate::settings::PolicyNames;

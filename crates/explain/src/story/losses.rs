@@ -1,5 +1,6 @@
 //! What was sent again, and how its loss was found.
 
+use crate::found::Found;
 use serde::Serialize;
 
 /// What was sent again, and what came out of order.
@@ -72,18 +73,4 @@ pub struct Episode {
     pub flight_before: u64,
     /// Octets in flight at most in the round trip after it.
     pub flight_after: u64,
-}
-
-/// How a sender found a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Found {
-    /// By duplicate ACKs or SACK.
-    Fast,
-    /// By a tail loss probe.
-    Probe,
-    /// By the retransmission timer.
-    Timeout,
-    /// Nothing tells.
-    Unclear,
 }

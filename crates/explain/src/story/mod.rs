@@ -7,11 +7,12 @@ mod ends;
 mod losses;
 mod time;
 
+pub use crate::found::Found;
 pub use direction::{
     Acks, Congestion, Direction, Marks, PathChange, Received, Rtt, SlowStart, SlowStartEnd, Window,
 };
 pub use ends::{End, Handshake, Offer, Place, Reset, Vantage};
-pub use losses::{Episode, Found, Losses};
+pub use losses::{Episode, Losses};
 pub use time::{Cause, Interval, Share};
 
 use crate::segment::Skipped;

@@ -33,7 +33,7 @@ impl From<HeatMap> for Figure {
 }
 
 /// A title that says why the results are not those of the scenario.
-pub(super) fn marked(title: &str, why: &str) -> String {
+pub(crate) fn marked(title: &str, why: &str) -> String {
     format!("{title} {MARK}{why}").trim_start().to_owned()
 }
 

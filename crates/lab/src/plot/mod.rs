@@ -9,28 +9,27 @@ mod draw;
 mod figure;
 mod font;
 mod heat_map;
-mod of_run;
-mod of_sweep;
-mod overlay;
 mod palette;
 mod pdf;
+mod run_plots;
 mod scale;
 mod size;
 mod svg;
 #[cfg(test)]
 mod tests;
-mod time_sequence;
+mod unit;
 
 pub(crate) use canvas::OVERHANG;
 pub use figure::Figure;
+pub(crate) use figure::marked;
 pub use heat_map::HeatMap;
-pub use of_run::{RunPlots, prefixed, run_plots};
-pub use of_sweep::{Layout, sweep_charts};
-pub use overlay::overlay;
 pub use palette::Look;
+pub use run_plots::RunPlots;
+pub(crate) use run_plots::{TIME_SEQUENCE, is_time_sequence};
 pub use scale::Kind;
 pub use size::Size;
 pub use svg::escaped;
+pub use unit::prefixed;
 
 use canvas::Canvas;
 use serde::{Deserialize, Serialize};
@@ -275,7 +274,7 @@ impl Chart {
 
 /// At most about four thousand points that look like all of them: of each of a thousand columns the
 /// first, the least, the largest and the last.
-fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(crate) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     const COLUMNS: f64 = 1_000.0;
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return vec![] };
     if points.len() as f64 <= COLUMNS * 2.0 || last.0 <= first.0 {

@@ -7,7 +7,7 @@ mod rows;
 pub use rows::SECTIONS;
 pub(crate) use rows::{DRAW, FREE, MAX_FLOWS, MAX_NODES, RANGES, ROOT};
 
-use ackline_registry::Scope;
+use ackline_registry::{Registry, Scope};
 
 /// A table of the file, or one inside a value.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +113,14 @@ use Accepts::{
 
 /// No limit but the type's.
 const MAX_COUNT: u64 = u64::MAX >> 1;
+
+/// The keys of `scope` that a scenario can set, short ones included.
+pub(crate) fn options(registry: &Registry, scope: Scope) -> impl Iterator<Item = &'static str> {
+    let infos = registry.option_infos(scope).into_iter();
+    let keys = infos.flat_map(|info| std::iter::once(info.name).chain(info.aliases.iter().copied()));
+    // The network gives addresses.
+    keys.filter(|key| !["addresses", "any_address"].contains(key))
+}
 
 impl Section {
     const fn new(heading: &'static str, summary: &'static str, keys: &'static [Key]) -> Self {

@@ -48,10 +48,12 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod world;
 
 pub use app::AppKind;
 pub(crate) use app::{End, Ends, Opening};
 pub use quantity::Unit;
+pub use world::{KernelSetting, KernelSettings, World};
 
 use crate::error::{Place, ScenarioError};
 use ackline_netsim::LinkSpec;

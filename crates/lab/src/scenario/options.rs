@@ -3,19 +3,11 @@
 
 use super::reader::{Item, Table};
 use crate::error::ScenarioError;
-use ackline_registry::{Options, Registry, Scope};
+use ackline_registry::{Options, Registry};
 use ackline_tcp_core::ConnConfig;
 use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
-
-/// The keys of `scope` that a scenario can set, short ones included.
-pub(crate) fn keys(registry: &Registry, scope: Scope) -> impl Iterator<Item = &'static str> {
-    let infos = registry.option_infos(scope).into_iter();
-    let keys = infos.flat_map(|info| std::iter::once(info.name).chain(info.aliases.iter().copied()));
-    // The network gives addresses.
-    keys.filter(|key| !["addresses", "any_address"].contains(key))
-}
 
 /// The options among the entries of `table`.
 pub(crate) fn options(table: &Table<'_>) -> Result<Options> {

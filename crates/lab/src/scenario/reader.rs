@@ -1,7 +1,6 @@
 //! Reads tables and values as the rows of [`keys`] say.
 
 use super::keys::{self, Accepts, FREE, Key, Kind, ROOT, Section};
-use super::options;
 use super::tree::{Entry, Node, Origin, Source, Value};
 use crate::error::ScenarioError;
 use ackline_netsim::queue::Limit;
@@ -74,7 +73,7 @@ impl<'a> Table<'a> {
         if others.is_empty() {
             return Ok(());
         }
-        let options = self.scope().into_iter().flat_map(|scope| options::keys(self.reading.registry, scope));
+        let options = self.scope().into_iter().flat_map(|scope| keys::options(self.reading.registry, scope));
         let options: Vec<&str> = options.filter(|key| !is_row(key)).collect();
         let Some(entry) = others.iter().find(|entry| !options.contains(&entry.key.as_str())) else {
             return Ok(());

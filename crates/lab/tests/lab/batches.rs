@@ -341,7 +341,8 @@ fn results_survive_their_file() {
     let folder = tempfile::tempdir().unwrap();
     let report = into(folder.path(), &tiny(), 2);
     assert_eq!(load(folder.path()).unwrap(), report.results);
-    let charts = ackline_lab::plot::overlay(&[folder.path().to_owned(), folder.path().to_owned()]).unwrap();
+    let charts =
+        ackline_lab::figures::overlay(&[folder.path().to_owned(), folder.path().to_owned()]).unwrap();
     assert!(
         charts.iter().any(|chart| chart.name == "overlay-cwnd_bytes" && chart.charts[0].lines.len() == 4)
     );

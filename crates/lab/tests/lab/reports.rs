@@ -1,6 +1,7 @@
 //! Reports: what stands where, and what a reader finds in the figures.
 
-use ackline_lab::plot::{Chart, Figure, Format, PlotOptions, Style, run_plots};
+use ackline_lab::figures::run_plots;
+use ackline_lab::plot::{Chart, Figure, Format, PlotOptions, Style};
 use ackline_lab::{RunOptions, Scenario, example, run, run_one};
 use std::fs;
 use std::path::Path;

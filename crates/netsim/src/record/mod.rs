@@ -19,8 +19,8 @@ pub use trace::{PacketTrace, TraceOptions, TraceRow};
 
 use crate::observe::{Observer, PacketEvent};
 use crate::packet::Packet;
-use crate::sim::View;
 use crate::topology::{LinkId, NodeId};
+use crate::view::View;
 use ackline_tcp_core::{ConnId, Instant};
 use hashbrown::HashMap;
 use queue::QueueRecorder;

@@ -4,8 +4,8 @@ use super::RecordOptions;
 use super::delay::{DelayRecord, Delays};
 use super::series::{self, Metric, Next, Thinning};
 use crate::link::LinkStats;
-use crate::sim::View;
 use crate::topology::LinkId;
+use crate::view::View;
 use ackline_tcp_core::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@
 //! all.
 
 use super::metrics::Metrics;
+use super::time::millis;
 use crate::labels;
-use ackline_tcp_core::Duration;
 use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::wire::TcpFlags;
 use serde::{Deserialize, Serialize};
@@ -275,11 +275,6 @@ impl Event {
             _ => return None,
         })
     }
-}
-
-/// A duration in milliseconds.
-pub(super) fn millis(time: Duration) -> f64 {
-    time.as_nanos() as f64 / 1e6
 }
 
 /// Flags as the core prints them: `SA` for SYN and ACK.

@@ -1,6 +1,6 @@
 //! The data of `recovery:metrics_updated`: only what has changed, as qlog asks for.
 
-use super::event::millis;
+use super::time::millis;
 use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::{Rate, Window};
 use serde::{Deserialize, Serialize};

@@ -22,6 +22,7 @@ mod reader;
 mod record;
 #[cfg(test)]
 mod tests;
+mod time;
 mod writer;
 
 use crate::background::Background;

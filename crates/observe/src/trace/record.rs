@@ -1,6 +1,7 @@
 //! One event in the file.
 
-use super::event::{Event, millis};
+use super::event::Event;
+use super::time::millis;
 use ackline_tcp_core::{ConnId, Duration};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

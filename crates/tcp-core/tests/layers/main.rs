@@ -1,5 +1,5 @@
 //! The core's modules and the runtime's are in layers, and no import points upwards. `src/lib.rs`
-//! is the list of layers.
+//! is the list of layers. The other crates have no layers, but no circles either.
 
 mod source;
 
@@ -27,6 +27,52 @@ fn no_import_of_the_core_points_upwards_or_round_in_a_circle() {
 #[test]
 fn no_import_of_the_runtime_points_upwards_or_round_in_a_circle() {
     check("runtime", 200);
+}
+
+/// Checks a crate whose `lib.rs` states no layers: no circle among its modules, nor among the files
+/// of one folder.
+#[track_caller]
+fn check_circles(name: &str, least: usize) {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+    let source = Source::read(&src, &|path| std::fs::read_to_string(path).ok());
+    let imports = source.imports();
+    assert!(imports.len() > least, "only {} imports found: the check is blind", imports.len());
+
+    let wrong = [circular(&of_modules(&imports)), circular(&imports)].concat();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_modules_of_the_policies_import_each_other_in_a_circle() {
+    check_circles("cc-algos", 50);
+    check_circles("ack-policy", 20);
+    check_circles("sched", 20);
+}
+
+#[test]
+fn no_modules_of_simulator_and_laboratory_import_each_other_in_a_circle() {
+    check_circles("netsim", 100);
+    check_circles("lab", 150);
+    check_circles("emulate", 20);
+}
+
+#[test]
+fn no_modules_of_the_instruments_import_each_other_in_a_circle() {
+    check_circles("observe", 30);
+    check_circles("explain", 50);
+    check_circles("drill", 20);
+}
+
+#[test]
+fn no_modules_of_the_command_import_each_other_in_a_circle() {
+    check_circles("cli", 200);
+}
+
+/// The imports between modules of the crate's root, as if these were files of one folder.
+fn of_modules(imports: &[Import]) -> Vec<Import> {
+    let outside = imports.iter().filter(|it| it.from[0] != it.to[0]);
+    let root = |module: &[String]| vec!["crate".to_owned(), module[0].clone()];
+    outside.map(|it| Import { from: root(&it.from), to: root(&it.to), ..it.clone() }).collect()
 }
 
 /// The imports that do not point to a lower layer.
@@ -140,6 +186,18 @@ fn what_only_tests_compile_does_not_count() {
     refused("low.rs", "#[cfg(test)] use crate::a::f;", &[]);
     refused("low.rs", "struct L; impl L { #[cfg(test)] fn f() { crate::a::f() } }", &[]);
     refused("low.rs", "/// See [`f`](crate::a::f).\nstruct L;", &[]);
+}
+
+#[test]
+fn circle_of_modules_is_found_where_there_are_no_layers() {
+    let import = |from: &[&str], to: &[&str]| {
+        let path = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        Import { file: "x.rs".into(), line: 1, from: path(from), to: path(to), path: to.join("::") }
+    };
+    let straight = [import(&["a", "deep"], &["b"]), import(&["b"], &["c"]), import(&["a"], &["c"])];
+    assert_eq!(circular(&of_modules(&straight)), <[String; 0]>::default());
+    let round = [&straight[..], &[import(&["c"], &["a", "other"])]].concat();
+    assert_eq!(circular(&of_modules(&round)).len(), 4);
 }
 
 #[test]

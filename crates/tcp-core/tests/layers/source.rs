@@ -72,7 +72,11 @@ impl Source {
     }
 
     fn resolve(&self, written: &Written) -> Option<Import> {
-        let at_root = written.path.first().and_then(|name| self.exported.get(name));
+        // A module may have the name of a function that is exported: `crate::run::Outcome`.
+        let is_module =
+            |name: &String| written.path.len() > 1 && self.modules.contains(std::slice::from_ref(name));
+        let first = written.path.first().filter(|name| !is_module(name));
+        let at_root = first.and_then(|name| self.exported.get(name));
         let to = match at_root {
             Some(module) => module.clone(),
             None => self.module_of(&written.path),

@@ -253,8 +253,14 @@ fn a_running_connection_takes_new_parameters() {
         ("cap=4,sampling=paper", "fixed for the life of a connection"),
         ("cap=4,interval=9", "interval must be a whole number from 10 to 65535"),
         ("cap=0", "cap must be a whole number from 1 to 1000, or off"),
-        ("rtt=2s", "rtt must be a time from 1ms to 333ms (units: ns, us, ms, s, m, h, d), or auto or handshake or timestamps"),
-        ("pause=never", "pause must be a time from 1ms to 60s (units: ns, us, ms, s, m, h, d), or auto or off"),
+        (
+            "rtt=2s",
+            "rtt must be a time from 1ms to 333ms (units: ns, us, ms, s, m, h, d), or auto or handshake or timestamps",
+        ),
+        (
+            "pause=never",
+            "pause must be a time from 1ms to 60s (units: ns, us, ms, s, m, h, d), or auto or off",
+        ),
         ("dupack=on", "csa3 has no parameter \"dupack\"; did you mean \"dupacks\"?"),
     ] {
         let error = receiver.policy.configure(&params.parse().unwrap()).unwrap_err().to_string();

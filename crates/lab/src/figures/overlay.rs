@@ -1,9 +1,10 @@
 //! Several folders of results in the same plots.
 
-use super::of_sweep::{Layout, figures};
-use super::{Chart, Line, Panels, thinned};
+use super::of_sweep::figures;
 use crate::error::RunError;
 use crate::folder::load;
+use crate::layout::Layout;
+use crate::plot::{Chart, Line, Panels, thinned};
 use crate::summary::Summary;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,12 @@
 //! Plots of one run: what changed over time, how delays are spread, and the sequence numbers.
 
-use super::figure::marked;
-use super::{Chart, Figure, Line, Look, Panels, Reference, Span, Style, thinned, time_sequence};
+use super::time_sequence;
+use crate::plot::{
+    Chart, Line, Look, Reference, RunPlots, Span, Style, is_time_sequence, marked, prefixed, thinned,
+};
 use crate::run::Outcome;
 use crate::scene::{QueueLimit, SceneLink};
 use ackline_netsim::record::{ConnRecord, ConnSample, Metric, QueueRecord};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Flows, and queues, that are drawn.
@@ -25,43 +26,6 @@ const MAX_VARIABLES: usize = 5;
 
 /// Values from here on stand for "no limit".
 const INFINITE: f64 = 1e15;
-
-/// The plots of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunPlots {
-    /// All, those first that answer the question of the scenario.
-    pub charts: Vec<Chart>,
-    /// How many answer it.
-    pub leading: usize,
-}
-
-impl RunPlots {
-    /// The figures of the charts before `leading`, and of those after.
-    #[must_use]
-    pub fn figures(&self) -> (Vec<Figure>, Vec<Figure>) {
-        let (leading, others) = self.charts.split_at(self.leading.min(self.charts.len()));
-        (figures(leading), figures(others))
-    }
-}
-
-/// Charts over time that follow each other are one figure with a common axis; a time-sequence
-/// diagram stands by itself.
-fn figures(charts: &[Chart]) -> Vec<Figure> {
-    let stacked = |chart: &Chart| chart.over_time && !time_sequence::is_one(chart);
-    let groups = charts.chunk_by(|a, b| stacked(a) && stacked(b));
-    let figure = |group: &[Chart]| match group {
-        [chart] => chart.clone().into(),
-        _ => Panels {
-            name: "over-time".to_owned(),
-            charts: group.to_vec(),
-            columns: 1,
-            same_x: true,
-            ..Panels::default()
-        }
-        .into(),
-    };
-    groups.map(figure).collect()
-}
 
 /// The plots of a run, those without content left out.
 ///
@@ -83,7 +47,7 @@ pub fn run_plots(outcome: &Outcome) -> RunPlots {
     };
     others.extend([run.round_trips(), run.queue_length(), run.utilisation()]);
     others.extend(run.policy_charts());
-    others.extend(sequence.filter(|_| leading.iter().all(|chart| !time_sequence::is_one(chart))));
+    others.extend(sequence.filter(|_| leading.iter().all(|chart| !is_time_sequence(chart))));
     others.push(delay_cdf(outcome));
     let leading: Vec<Chart> = leading.into_iter().filter(|chart| !chart.is_empty()).collect();
     others.retain(|chart| !chart.is_empty());
@@ -414,19 +378,6 @@ fn increases(conn: &ConnRecord, of: fn(&ConnSample) -> u64, size: f64) -> Vec<(f
 
 fn largest<'a>(points: impl Iterator<Item = &'a (f64, f64)>) -> f64 {
     points.map(|point| point.1).fold(0.0, f64::max)
-}
-
-/// The size of a unit in which numbers up to `most` are short, and its name: `one` (`B`),
-/// `thousand` (`kB`), and the same with M and G for k.
-#[must_use]
-pub fn prefixed(most: f64, one: &str, thousand: &str) -> (f64, String) {
-    let with = |prefix: &str| thousand.replacen('k', prefix, 1);
-    match most {
-        _ if most >= 2e9 => (1e9, with("G")),
-        _ if most >= 2e6 => (1e6, with("M")),
-        _ if most >= 2e3 => (1e3, thousand.to_owned()),
-        _ => (1.0, one.to_owned()),
-    }
 }
 
 fn cdf(name: &str, title: String, x_label: &str, lines: Vec<Line>) -> Chart {

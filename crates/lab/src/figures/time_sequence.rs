@@ -1,11 +1,7 @@
 //! The time-sequence diagram of one connection.
 
-use super::of_run::prefixed;
-use super::{Chart, Line, Look, Style};
+use crate::plot::{Chart, Line, Look, Style, TIME_SEQUENCE, prefixed};
 use crate::sequence::TimeSequence;
-
-/// What it is called among the plots of a run.
-const NAME: &str = "sequence";
 
 /// Segments as strokes from their first byte to their last, ACKs and the receiver's window as lines
 /// of steps.
@@ -52,7 +48,7 @@ pub(super) fn chart(sequence: &TimeSequence) -> Chart {
     lines.push(Line { points: drops.collect(), ..line("dropped", Style::Crosses, Look::Series(3)) });
     lines.retain(|line| !line.points.is_empty() || !line.band.is_empty());
     Chart {
-        name: NAME.to_owned(),
+        name: TIME_SEQUENCE.to_owned(),
         title: "Time-sequence diagram at the sender".to_owned(),
         y_label: format!("sequence number ({unit})"),
         from_zero: true,
@@ -60,11 +56,6 @@ pub(super) fn chart(sequence: &TimeSequence) -> Chart {
         lines,
         ..Chart::default()
     }
-}
-
-/// True for a chart that [`chart`] has made.
-pub(super) fn is_one(chart: &Chart) -> bool {
-    chart.name == NAME
 }
 
 #[cfg(test)]
