@@ -18,6 +18,9 @@
 //! SYN-ACK is retransmitted, as in Linux: the peer has no use for data before it. Its ECN setup is
 //! declined, because what the SYN-ACK that arrives will say of it is not known when the first data
 //! leaves.
+//!
+//! What both sides know lies in the handshake, so an established connection holds nothing of it:
+//! segments, timers and headers ask the handshake only for what concerns the SYN-ACK.
 
 use super::syns::{Syns, default_mss};
 use super::{Connection, Notices, header_len};

@@ -5,6 +5,12 @@
 //! prediction, the call of the policy. A [`Run`] of such segments does all that once. Whatever is
 //! not predicted data takes the way of single packets, and so does everything while somebody
 //! traces.
+//!
+//! All packets of a batch have one instant, so there is no first and last, and nothing has to be
+//! averaged. An ACK policy is told of each segment, unless it promises that one call comes to the
+//! same (`AckPolicy::takes_runs`). A test gives packets to two endpoints, one by one and in
+//! batches, and compares everything that they say and show. Captures see packets before they are
+//! joined.
 
 use super::Owners;
 use super::ingest::{arrival, named_by};

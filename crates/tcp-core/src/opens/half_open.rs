@@ -3,6 +3,13 @@
 //!
 //! An entry is in SYN-RECEIVED. What a segment calls for is decided by the function that also
 //! serves connections in that state (simultaneous opens): `Syns::in_syn_received`.
+//!
+//! An entry of 96 bytes has what the SYN-ACK and a later connection need to know of the SYN. The
+//! ACK of the SYN-ACK makes the connection, which then takes that segment like any other. SYN-ACKs
+//! wait in the scheduler as packets without a connection, and are built when they leave. If the
+//! cache is full, a SYN gets a [cookie](super::syn_cookies), whose ACK brings along what an entry
+//! would have kept. Without cookies the oldest entry makes room, which is O(1): entries with the
+//! same number of timeouts stand in a queue in the order of their deadlines.
 
 use super::fast_open::FastOpenSyn;
 use super::held_syns::SynEvent;

@@ -10,6 +10,9 @@
 //! A response is told of ACKs from the connection's first expiry on: before that it has nothing to
 //! judge.
 //!
+//! A response sees facts (pipe before tags change, SACK and DSACK apart, what TSecr proves) and
+//! returns a step, which the core applies; it asks congestion control, which may always send less.
+//!
 //! [`ConnConfig::max_undecided_rtos`]: crate::config::ConnConfig::max_undecided_rtos
 
 use crate::policy::RtoResponse;

@@ -79,7 +79,8 @@ impl MemoryPart {
         self.host.bytes.want(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
-    /// What was wanted has been found, or cannot be. Who still wants something says so again.
+    /// Clears the request for memory: it was met, or cannot be. An endpoint that still needs some
+    /// asks again.
     pub(crate) fn end_want(&self) {
         self.host.bytes.end_want();
     }

@@ -82,7 +82,8 @@ impl Reserve {
         self.wanted() < amount && self.wanted.fetch_max(amount, Ordering::Relaxed) < amount
     }
 
-    /// What was wanted has been found, or cannot be. Who still wants something says so again.
+    /// Clears the request for memory: it was met, or cannot be. An endpoint that still needs some
+    /// asks again.
     fn end_want(&self) {
         if self.wanted() > 0 {
             self.wanted.store(0, Ordering::Relaxed);

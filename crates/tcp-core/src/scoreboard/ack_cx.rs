@@ -5,6 +5,8 @@
 //! record that the ACK newly covers. After that pass nothing changes them. Delivery rate, RACK, the
 //! path's MTU, undo, probes and loss detection read them; the response to a timeout sees
 //! [`AckCx::facts`], congestion control a [sample](AckCx::sample) made of them.
+//!
+//! It sits below [`recovery`](crate::recovery), because RACK, probes and undo read it as well.
 
 use super::claim::Claim;
 use super::record::{Record, Stamp, sent_after};

@@ -3,6 +3,8 @@
 //! The decision is fetched in one place, after each event that congestion control was told of, and
 //! cached until the next one. Changing parameters on a running connection makes it stale; then it
 //! is fetched again before the next event.
+//!
+//! The cache relies only on the trait's promise that `decision` is pure.
 
 use super::flight::Flight;
 use super::pacer::Gap;

@@ -8,6 +8,12 @@
 //!
 //! **Cost.** With its place in the hash table, 5 bytes per bucket, a record takes 70 to 76 bytes,
 //! and up to a quarter more while the array has just grown.
+//!
+//! **When.** TIME-WAIT reports `Closed` to the application on entry, because both directions are
+//! finished then. Once the application has released the connection and its last ACK has left, it
+//! becomes a record, outside `max_connections`, in a table with a cap of its own and one timer for
+//! all. A handle that is kept keeps its connection. One function has the rules for both
+//! (`Expected::in_time_wait`), and a test sends the same segments to both and compares what leaves.
 
 use crate::conn::{Retired, TimeWait};
 use crate::four_tuple::FourTuple;
