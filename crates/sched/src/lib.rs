@@ -13,7 +13,7 @@
 //! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below the device's, the queue builds up
 //! in the host, where the scheduler can act on it; without a rate packets go straight through.
 //! [`SCHED`] is the table that resolves such names. Your own scheduler gets the same parameters
-//! from [`entry::shaped`].
+//! from [`entry::of`] and [`entry::keyed`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
