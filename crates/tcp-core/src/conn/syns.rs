@@ -378,7 +378,9 @@ impl<'a> OwnSyn<'a> {
     pub(crate) fn write_ack(&self, syns: &Syns, header: &mut TcpHeader<'_>) {
         header.flags = TcpFlags::ACK;
         header.ack = syns.irs + 1;
-        header.window = (self.window() >> self.wscale) as u16;
+        // RFC 7323, section 2.2: scaled only if both SYNs have the option.
+        let scaled = self.config.window_scale && syns.peer.window_scale().is_some();
+        header.window = (self.window() >> if scaled { self.wscale } else { 0 }) as u16;
     }
 
     /// The options of our SYN, or of the SYN-ACK that answers `peer`, which only has those of the
