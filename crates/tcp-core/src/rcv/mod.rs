@@ -615,7 +615,7 @@ impl Receiver {
         if let Some(waiting) = blocks {
             let fit = SackBlocks::that_fit(room.options, numbers.accecn.as_ref());
             if fit > 0 {
-                numbers.sack = waiting.sack_blocks(fit).collect();
+                numbers.sack = waiting.sack_blocks(fit).map(|block| self.with_fin(block)).collect();
             }
         }
         numbers
@@ -691,7 +691,8 @@ impl Receiver {
             && let Some(&first) = numbers.sack.as_slice().first()
         {
             reports = true;
-            if waiting.duplicate() == Some(first) {
+            let fin = self.fin_known.then_some(self.fin);
+            if waiting.duplicate().map(|block| with_fin(fin, block)) == Some(first) {
                 if first.0.lt(self.rcv_nxt) {
                     ctx.counters.tcp_dsack_old_sent += 1;
                 } else {
@@ -807,6 +808,10 @@ impl Receiver {
     }
 
     /// Sequence number of the peer's FIN, once it is known.
+    fn with_fin(&self, block: (SeqNum, SeqNum)) -> (SeqNum, SeqNum) {
+        with_fin(self.fin(), block)
+    }
+
     fn fin(&self) -> Option<SeqNum> {
         self.fin_known.then_some(self.fin)
     }
@@ -849,4 +854,9 @@ impl Receiver {
             ecn: self.ecn_mode(),
         }
     }
+}
+
+/// A SACK block that ends where the FIN does covers it, too: a FIN has a sequence number.
+fn with_fin(fin: Option<SeqNum>, (start, end): (SeqNum, SeqNum)) -> (SeqNum, SeqNum) {
+    (start, if fin == Some(end) { end + 1 } else { end })
 }
