@@ -42,10 +42,11 @@ impl Connection {
         }
     }
 
-    /// RFC 5461: before the connection is established the error ends the attempt; afterwards it is
-    /// only remembered, and reported if the connection times out.
+    /// RFC 5461, section 4.1: before the connection is established the error ends the attempt, as
+    /// of a connection that fast open has made before its handshake; afterwards it is only
+    /// remembered, and reported if the connection times out.
     fn soft(&mut self, ctx: &mut Ctx<'_>, error: ConnError) {
-        if self.state == State::SynSent {
+        if matches!(self.state, State::SynSent | State::SynReceived) {
             ctx.counters.tcp_attempt_fails += 1;
             self.die(ctx, Some(error));
         } else {
