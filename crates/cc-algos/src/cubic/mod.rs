@@ -181,7 +181,11 @@ impl WindowGrowth for Cubic {
             (SlowStartExit::Linux, Memory::LinuxStart(hystart)) => {
                 let over = hystart.is_over(cx.view, cx.ack.rtt, w, self.params.pacing);
                 let growth = if over { Growth::Exit } else { Growth::Full };
-                Some(growth.apply(cx, w, 1.0, self.params.pacing))
+                // Linux counts what this ACK delivers (`tcp_cong_avoid`): not what SACK has
+                // reported before.
+                let mut delivered = *cx;
+                delivered.acked = cx.acked.min(cx.ack.newly_delivered);
+                Some(growth.apply(&delivered, w, 1.0, self.params.pacing))
             }
             _ => None,
         };
