@@ -17,6 +17,8 @@ pub struct KernelTcpInfo {
     /// Negotiated options as bits: 1 timestamps, 2 SACK, 4 window scale, 8 ECN, 16 ECN-capable data
     /// was received.
     pub options: u8,
+    /// The peer's window scale in the lower four bits, and the kernel's own in the upper.
+    pub wscale: u8,
     /// Sender maximum segment size in payload bytes.
     pub snd_mss: u32,
     /// Largest IP packet of the path, in bytes.
@@ -26,6 +28,12 @@ pub struct KernelTcpInfo {
     /// Phase of loss handling: `open`, `disorder`, `cwr`, `recovery`, `loss`; empty if the number
     /// has no name.
     pub ca_state: &'static str,
+    /// Timeouts in a row, of data and of probes of a closed window.
+    pub retransmits: u8,
+    /// Probes sent and not answered.
+    pub probes: u8,
+    /// How often the timeout was doubled.
+    pub backoff: u8,
     /// Retransmission timeout.
     pub rto: Duration,
     /// Slow-start threshold in segments; `None` before the first congestion event.
@@ -40,8 +48,16 @@ pub struct KernelTcpInfo {
     pub delivery_rate: Option<Rate>,
     /// Segments sent and not acknowledged.
     pub unacked: u32,
+    /// Of these, those that SACK has reported.
+    pub sacked: u32,
+    /// Of these, those held to be lost.
+    pub lost: u32,
+    /// Of these, those sent again.
+    pub retrans: u32,
     /// Smoothed RTT.
     pub rtt: Duration,
+    /// Its mean deviation.
+    pub rttvar: Duration,
     /// Time since data last arrived, in milliseconds' resolution.
     pub last_data_recv: Duration,
     /// Number of duplicate ACKs that prove a loss; 3 without reordering.
@@ -73,6 +89,10 @@ pub struct KernelTcpInfo {
     pub sndbuf_limited: Duration,
     /// Segments delivered, the SYN included.
     pub delivered: u32,
+    /// Of these, those whose ACK said that they were marked CE.
+    pub delivered_ce: u32,
+    /// Bytes written and not sent.
+    pub notsent_bytes: u32,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
     /// Payload bytes retransmitted.
@@ -120,8 +140,12 @@ impl KernelTcpInfo {
         Self {
             state: raw.first().and_then(|number| state(*number)),
             options: raw.get(5).copied().unwrap_or(0),
+            wscale: raw.get(6).copied().unwrap_or(0),
             snd_mss: word(16),
             ca_state: raw.get(1).and_then(|number| PHASES.get(usize::from(*number))).copied().unwrap_or(""),
+            retransmits: raw.get(2).copied().unwrap_or(0),
+            probes: raw.get(3).copied().unwrap_or(0),
+            backoff: raw.get(4).copied().unwrap_or(0),
             rto: micros(8),
             // The kernel's infinity.
             snd_ssthresh: Some(word(76)).filter(|segments| !matches!(segments, 0 | 0x7fff_ffff..)),
@@ -130,7 +154,11 @@ impl KernelTcpInfo {
             pacing_rate: Some(long(104)).filter(|rate| !matches!(*rate, 0 | u64::MAX)).map(rate),
             delivery_rate: Some(long(160)).filter(|rate| *rate > 0).map(rate),
             unacked: word(24),
+            sacked: word(28),
+            lost: word(32),
+            retrans: word(36),
             rtt: micros(68),
+            rttvar: micros(72),
             last_data_recv: millis(52),
             reordering: word(88),
             // The kernel sets all bits if it has no sample.
@@ -149,6 +177,8 @@ impl KernelTcpInfo {
             rwnd_limited: Duration::from_micros(long(176)),
             sndbuf_limited: Duration::from_micros(long(184)),
             delivered: word(192),
+            delivered_ce: word(196),
+            notsent_bytes: word(144),
             bytes_sent: long(200),
             bytes_retrans: long(208),
             dsack_dups: word(216),
@@ -196,6 +226,22 @@ pub fn set_max_pacing_rate(socket: impl AsFd, rate: Rate) -> io::Result<()> {
 /// If the kernel does not take it (Linux: 88 to 32,767), or `socket` is not a TCP socket.
 pub fn set_max_segment(socket: impl AsFd, bytes: u16) -> io::Result<()> {
     Ok(socket::set_max_segment(socket, bytes)?)
+}
+
+/// Sets an option whose value is an `int` (setsockopt(2)), by the kernel's numbers.
+///
+/// # Errors
+/// If the kernel does not take it.
+pub fn set_option(socket: impl AsFd, level: i32, option: i32, value: i32) -> io::Result<()> {
+    Ok(socket::set_int(socket, level, option, value)?)
+}
+
+/// The value of an option that is an `int` (getsockopt(2)), by the kernel's numbers.
+///
+/// # Errors
+/// If the kernel does not tell.
+pub fn option(socket: impl AsFd, level: i32, option: i32) -> io::Result<i32> {
+    Ok(socket::get_int(socket, level, option)?)
 }
 
 #[cfg(test)]

@@ -45,6 +45,25 @@ pub(crate) fn bind_to_interface(socket: impl AsFd, name: &str) -> Result<(), Err
     unsafe { set(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &padded) }
 }
 
+/// Sets an option that is an `int`.
+pub(crate) fn set_int(socket: impl AsFd, level: c_int, option: c_int, value: c_int) -> Result<(), Errno> {
+    // SAFETY: an integer, in which there are no pointers: an option of another type reads no more
+    // than its four bytes, or refuses them as too short.
+    unsafe { set(socket, level, option, &value) }
+}
+
+/// The value of an option that is an `int`.
+pub(crate) fn get_int(socket: impl AsFd, level: c_int, option: c_int) -> Result<c_int, Errno> {
+    let mut value: c_int = 0;
+    let mut length = size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `value`, which has as many, and the number
+    // written to `length`; both live through the call. The descriptor is borrowed, hence open.
+    let outcome = unsafe {
+        libc::getsockopt(socket.as_fd().as_raw_fd(), level, option, (&raw mut value).cast(), &raw mut length)
+    };
+    failed(outcome).map(|()| value)
+}
+
 /// Converts the result of a call: zero, or -1 with the reason in `errno`.
 pub(super) fn failed(outcome: c_int) -> Result<(), Errno> {
     if outcome == 0 {
