@@ -10,10 +10,12 @@ use ackline_registry::Registry;
 use ackline_tcp_core::config::FastOpen;
 use ackline_tcp_core::wire::{TcpFlags, Transport, parse};
 use ackline_tcp_core::{AcceptConfig, ListenOn, RxPacket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The cookie for the script's end of `flow`.
-pub(crate) fn of(settings: &Settings, flow: &Flow, registry: &Registry) -> Vec<u8> {
+/// The cookie for `remote`, the script's end.
+pub(crate) fn of(settings: &Settings, local: SocketAddr, remote: SocketAddr, registry: &Registry) -> Vec<u8> {
+    let flow = &Flow::new(local, remote);
     let mut world = world::World::new(settings.host.clone(), registry);
     if let Some((current, previous)) = settings.fast_open_keys {
         world.endpoint.set_fast_open_keys(current, previous);

@@ -3,13 +3,14 @@
 use crate::flow::Flow;
 use crate::script::{IpFields, OptionLine, TcpLine};
 use crate::settings::Relax;
+use ackline_tcp_core::RxPacket;
 use ackline_tcp_core::wire::{Ecn, IpInfo, TcpFlags, TcpSegment, Transport, WireError, parse};
-use ackline_tcp_core::{Instant, RxPacket};
 
 /// A segment that the stack has sent, checked and in the script's numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
-    pub(crate) at: Instant,
+    /// When it left, in microseconds.
+    pub(crate) at: u64,
     pub(crate) ip: IpInfo,
     pub(crate) line: TcpLine,
     /// Its first sequence number in the packet.
@@ -29,7 +30,7 @@ pub(crate) enum NoSegment {
 }
 
 /// The segment of `flow` in `octets`.
-pub(crate) fn segment(flow: &Flow, at: Instant, octets: &[u8]) -> Result<Segment, NoSegment> {
+pub(crate) fn segment(flow: &Flow, at: u64, octets: &[u8]) -> Result<Segment, NoSegment> {
     let packet = parse(&RxPacket::new(octets)).map_err(NoSegment::Malformed)?;
     let Transport::Tcp(tcp) = packet.transport else { return Err(NoSegment::Other) };
     let ends = (packet.ip.src, tcp.src_port, packet.ip.dst, tcp.dst_port);

@@ -20,7 +20,7 @@ TCPI_OPT_ECN_SEEN, TCPI_OPT_SYN_DATA, TCPI_OPT_USEC_TS, TCPI_OPT_TFO_CHILD = 16,
 TCP_INFINITE_SSTHRESH = 0x7fffffff
 ";
 
-const fn state(state: State) -> u64 {
+pub(crate) const fn state(state: State) -> u64 {
     match state {
         State::Established => 1,
         State::SynSent => 2,

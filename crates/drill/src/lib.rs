@@ -32,8 +32,11 @@ mod calls;
 mod cookie;
 mod expect;
 mod flow;
+mod host;
 mod inbound;
 mod info;
+#[cfg(all(feature = "kernel", target_os = "linux"))]
+pub mod kernel;
 mod outcome;
 mod python;
 mod record;
@@ -41,15 +44,18 @@ mod report;
 mod run;
 pub mod script;
 mod settings;
+mod stack;
 mod symbols;
 mod world;
 
+pub use host::{Attempt, Environment, Host, Opened, Progress, Sent};
 pub use outcome::{Failure, Outcome, Passed, Report};
 pub use python::Block;
 pub use record::{Captured, RecordError, record};
-pub use run::{judge, run};
+pub use run::{judge, run, run_on};
 pub use script::{Script, ScriptError};
 pub use settings::{IpVersion, Options, Profile, Relax};
+pub use symbols::Errno;
 
 /// The README's example compiles.
 #[cfg(doctest)]

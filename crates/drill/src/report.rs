@@ -2,6 +2,7 @@
 
 use crate::expect;
 use crate::flow::Flow;
+use crate::outcome::Passed;
 use crate::python::Block;
 use crate::world::World;
 use ackline_observe::labels;
@@ -31,21 +32,20 @@ pub(crate) fn context(text: &str, line: u32) -> Vec<(u32, String)> {
 }
 
 /// The last packets in the notation of scripts.
-pub(crate) fn around(world: &World, flow: Option<&Flow>) -> Vec<String> {
+pub(crate) fn around(passed: &[Passed], flow: Option<&Flow>) -> Vec<String> {
     let Some(flow) = flow else { return vec![] };
-    let shown = world.passed.iter().rev().filter_map(|passed| {
-        let at = seconds(world.micros(passed.at));
-        match passed.reason {
-            Some(reason) => {
-                let segment = expect::segment(flow, passed.at, &passed.octets).ok()?;
-                Some(format!("{at} > {}  [{}]", segment.line, labels::send_reason(reason)))
-            }
-            None => {
-                let packet = parse(&RxPacket::new(&passed.octets)).ok()?;
-                let Transport::Tcp(tcp) = packet.transport else { return Some(format!("{at} < icmp")) };
-                Some(format!("{at} < {}", flow.inbound_line(&tcp)))
-            }
+    let shown = passed.iter().rev().filter_map(|passed| {
+        let micros = passed.at_ns / 1_000;
+        let at = seconds(micros);
+        if passed.outbound {
+            let segment = expect::segment(flow, micros, &passed.octets).ok()?;
+            let reason =
+                if passed.comment.is_empty() { String::new() } else { format!("  [{}]", passed.comment) };
+            return Some(format!("{at} > {}{reason}", segment.line));
         }
+        let packet = parse(&RxPacket::new(&passed.octets)).ok()?;
+        let Transport::Tcp(tcp) = packet.transport else { return Some(format!("{at} < icmp")) };
+        Some(format!("{at} < {}", flow.inbound_line(&tcp)))
     });
     let mut shown: Vec<String> = shown.take(PACKETS).collect();
     shown.reverse();

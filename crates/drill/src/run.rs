@@ -1,19 +1,18 @@
 //! A script from its first event to its last: time, the dialogue, and calls that block.
 
-use crate::calls::{Attempt, Opened, Progress, Sockets};
 use crate::expect::{self, Expected, NoSegment, Segment};
 use crate::flow::Flow;
-use crate::info;
-use crate::outcome::{Failure, Outcome, Passed, Report};
+use crate::host::{Attempt, Environment, Host, Opened, Progress};
+use crate::inbound;
+use crate::outcome::{Failure, Outcome, Report};
 use crate::python::{self, Block};
 use crate::report;
 use crate::script::{
     Action, Call, Direction, Event, Expr, OptionLine, PacketLine, Payload, Script, ScriptError, TcpLine, When,
 };
 use crate::settings::{Options, Profile, Settings};
-use crate::{inbound, world::World};
+use crate::stack::Stack;
 use ackline_tcp_core::wire::TcpFlags;
-use ackline_tcp_core::{ConnId, Instant, State};
 use std::net::SocketAddr;
 
 /// How long after its time a packet that does not come is waited for.
@@ -26,9 +25,27 @@ const LONGEST_CALL: u64 = 3_600_000_000;
 /// The first port of the script's end for connections to a listener.
 const FIRST_PORT: u16 = 49_152;
 
-/// Runs a script. What its Python says is for [`judge`].
+/// Runs a script against the stack. What its Python says is for [`judge`].
 #[must_use]
 pub fn run(text: &str, options: &Options) -> Report {
+    run_prepared(text, options, |_, settings| Ok(Stack::new(settings.clone(), options.registry.clone())))
+}
+
+/// Runs a script against another host, which `open` makes for what the script asks of its
+/// surroundings. An error of `open` makes the script unsupported.
+pub fn run_on<H: Host>(
+    text: &str,
+    options: &Options,
+    open: impl FnOnce(&Script, &Environment) -> Result<H, String>,
+) -> Report {
+    run_prepared(text, options, |script, settings| open(script, &settings.environment()))
+}
+
+fn run_prepared<H: Host>(
+    text: &str,
+    options: &Options,
+    open: impl FnOnce(&Script, &Settings) -> Result<H, String>,
+) -> Report {
     let mut report = Report {
         outcome: Outcome::Passed,
         profile: options.profile.unwrap_or(Profile::Rfc),
@@ -46,7 +63,14 @@ pub fn run(text: &str, options: &Options) -> Report {
         }
     };
     report.profile = settings.profile;
-    let mut runner = Runner::new(&script, settings, options);
+    let host = match open(&script, &settings) {
+        Ok(host) => host,
+        Err(reason) => {
+            report.outcome = Outcome::Unsupported { line: 1, reason };
+            return report;
+        }
+    };
+    let mut runner = Runner::new(&script, settings, options, host);
     let wrong = script.events.iter().find_map(|event| runner.event(event).err());
     let wrong = wrong.or_else(|| runner.finish_call().err());
     report.outcome = match wrong {
@@ -54,19 +78,8 @@ pub fn run(text: &str, options: &Options) -> Report {
         Some(Stop::Unsupported { line, reason }) => Outcome::Unsupported { line, reason },
         Some(Stop::Failed(failure)) => Outcome::Failed(*failure),
     };
-    let Runner { world, blocks, .. } = runner;
-    report.blocks = blocks;
-    let start = world.at(0);
-    report.packets = world
-        .passed
-        .into_iter()
-        .map(|passed| Passed {
-            at_ns: passed.at.since(start).as_nanos(),
-            outbound: passed.reason.is_some(),
-            octets: passed.octets,
-            comment: passed.reason.map_or("", ackline_observe::labels::send_reason),
-        })
-        .collect();
+    report.packets = runner.host.passed();
+    report.blocks = runner.blocks;
     report
 }
 
@@ -137,12 +150,11 @@ enum UnderTest {
     Flow(usize),
 }
 
-struct Runner<'a> {
+struct Runner<'a, H> {
     script: &'a Script,
     settings: Settings,
     options: &'a Options,
-    world: World,
-    sockets: Sockets,
+    host: H,
     flows: Vec<Flow>,
     under_test: UnderTest,
     /// Where connections are listened for.
@@ -158,19 +170,13 @@ struct Runner<'a> {
     line: u32,
 }
 
-impl<'a> Runner<'a> {
-    fn new(script: &'a Script, settings: Settings, options: &'a Options) -> Self {
-        let mut world = World::new(settings.host.clone(), &options.registry);
-        if let Some((current, previous)) = settings.fast_open_keys {
-            world.endpoint.set_fast_open_keys(current, previous);
-        }
-        let sockets = Sockets::new(&settings, options.registry.clone());
+impl<'a, H: Host> Runner<'a, H> {
+    fn new(script: &'a Script, settings: Settings, options: &'a Options, host: H) -> Self {
         Self {
             script,
             settings,
             options,
-            world,
-            sockets,
+            host,
             flows: vec![],
             under_test: UnderTest::Nobody,
             listening: None,
@@ -213,17 +219,15 @@ impl<'a> Runner<'a> {
             }
             Action::Shell(shell) => {
                 self.advance(at);
-                let registry = self.options.registry.clone();
-                let changed = self.settings.shell(shell, &registry);
-                changed.map_err(|error| self.unsupported(error.problem))?;
-                self.sockets.set_defaults(&self.settings);
+                let changed = self.host.shell(shell);
+                changed.map_err(|problem| self.unsupported(problem))?;
             }
             Action::Python(code) => {
                 self.advance(at);
-                self.snapshot(code);
+                self.snapshot(code)?;
             }
         }
-        self.finished = self.world.micros_now();
+        self.finished = self.host.now();
         self.due = at;
         self.after_inbound = is_inbound;
         Ok(())
@@ -231,32 +235,31 @@ impl<'a> Runner<'a> {
 
     // Time.
 
-    /// Time passes up to `micros`, and everything until then happens.
-    fn advance(&mut self, micros: u64) {
-        let to = self.world.at(micros);
+    /// Time passes up to `limit`, and everything until then happens.
+    fn advance(&mut self, limit: u64) {
         self.after_change();
-        while self.step(to) {}
+        while self.step(limit) {}
     }
 
     /// The next thing happens that is due until `limit`; `false`: nothing is, and it is `limit`.
-    fn step(&mut self, limit: Instant) -> bool {
-        let waits = self.pending.as_ref().filter(|pending| pending.progress.done.is_none());
-        let deadline = waits.and_then(|pending| pending.progress.deadline).filter(|at| *at < limit);
-        let went_on = self.world.step(deadline.unwrap_or(limit));
+    fn step(&mut self, limit: u64) -> bool {
+        let waiting = self.pending.as_ref().filter(|pending| pending.progress.done.is_none());
+        let waits = waiting.is_some();
+        let deadline = waiting.and_then(|pending| pending.progress.deadline).filter(|at| *at < limit);
+        let went_on = self.host.step(deadline.unwrap_or(limit), waits);
         self.after_change();
         went_on || deadline.is_some()
     }
 
     /// Something has happened: a call that waits may go on.
     fn after_change(&mut self) {
-        self.sockets.hear(&mut self.world);
         let Some(pending) = &mut self.pending else { return };
         if pending.progress.done.is_some() {
             return;
         }
-        let attempt = self.sockets.attempt(&mut self.world, pending.call, &mut pending.progress);
+        let attempt = self.host.attempt(pending.call, &mut pending.progress);
         if attempt != Attempt::Blocks {
-            pending.progress.done = Some((self.world.micros_now(), attempt));
+            pending.progress.done = Some((self.host.now(), attempt));
         }
         self.note_opened();
     }
@@ -265,9 +268,9 @@ impl<'a> Runner<'a> {
 
     fn call(&mut self, call: &'a Call, until: Option<u64>) -> Result<(), Stop> {
         let mut progress = Progress::default();
-        let attempt = self.sockets.attempt(&mut self.world, call, &mut progress);
+        let attempt = self.host.attempt(call, &mut progress);
         self.note_opened();
-        let now = self.world.micros_now();
+        let now = self.host.now();
         let Some(until) = until else {
             return match attempt {
                 Attempt::Blocks => Err(self.failed(format!("{} blocks", call.name))),
@@ -278,7 +281,7 @@ impl<'a> Runner<'a> {
             progress.done = Some((now, attempt));
         }
         let length = until.saturating_sub(now);
-        let tolerance = self.settings.tolerance_usecs.max(self.share(length));
+        let tolerance = self.settings.tolerance_usecs.max(self.share(length)) + self.host.slack();
         self.pending = Some(Pending { call, line: self.line, progress, until, tolerance });
         Ok(())
     }
@@ -286,7 +289,7 @@ impl<'a> Runner<'a> {
     /// Waits for the call that blocks: there is one at a time.
     fn finish_call(&mut self) -> Result<(), Stop> {
         let Some(pending) = &self.pending else { return Ok(()) };
-        let limit = self.world.at(pending.until + LONGEST_CALL);
+        let limit = pending.until + LONGEST_CALL;
         while self.pending.as_ref().is_some_and(|pending| pending.progress.done.is_none()) {
             if !self.step(limit) {
                 break;
@@ -346,15 +349,13 @@ impl<'a> Runner<'a> {
 
     /// Calls may have made a connection, or a listener, that is under test from now on.
     fn note_opened(&mut self) {
-        for opened in std::mem::take(&mut self.sockets.opened) {
+        for opened in self.host.opened() {
             match opened {
                 Opened::Listening(on) => {
                     self.listening = Some(on);
                     self.under_test = UnderTest::Listener;
                 }
-                Opened::Connecting(id) => {
-                    let Some(conn) = self.world.endpoint.inspect(id) else { continue };
-                    let (local, remote) = conn.addresses();
+                Opened::Connecting(local, remote) => {
                     self.flows.push(Flow::new(local, remote));
                     self.under_test = UnderTest::Flow(self.flows.len() - 1);
                 }
@@ -367,34 +368,25 @@ impl<'a> Runner<'a> {
     fn inject(&mut self, line: &PacketLine) -> Result<(), Stop> {
         let at = self.flow_for(line);
         if let Payload::Tcp(tcp) = &line.payload {
-            for option in &tcp.options {
-                match option {
-                    OptionLine::Timestamps { val, .. } => self.flows[at].given.push(*val),
-                    OptionLine::FastOpen { cookie, .. } if tcp.flags.contains(TcpFlags::ACK) => {
-                        self.sockets.has_cookie |= cookie.as_ref().is_none_or(|cookie| !cookie.is_empty());
-                    }
-                    OptionLine::Mss(mss) if tcp.flags.contains(TcpFlags::ACK) => {
-                        self.sockets.peer_mss = u32::from(*mss);
-                    }
-                    _ => {}
-                }
-            }
+            let stamps = tcp.options.iter().filter_map(|option| match option {
+                OptionLine::Timestamps { val, .. } => Some(*val),
+                _ => None,
+            });
+            self.flows[at].given.extend(stamps);
         }
         self.look_for_new_numbers(at, line);
         if let Payload::Tcp(tcp) = &line.payload {
             self.flows[at].observe(tcp, false);
         }
-        let flow = &self.flows[at];
-        let octets = match &line.payload {
+        let (octets, tcp) = match &line.payload {
             Payload::Tcp(tcp) => {
-                let tcp = self.with_cookie(flow, tcp);
-                inbound::segment(flow, &line.ip, &tcp)
+                let tcp = self.with_cookie(at, tcp)?;
+                (inbound::segment(&self.flows[at], &line.ip, &tcp), Some(tcp))
             }
-            Payload::Icmp(icmp) => inbound::icmp(flow, &line.ip, icmp),
+            Payload::Icmp(icmp) => (inbound::icmp(&self.flows[at], &line.ip, icmp), None),
         };
         let octets = octets.map_err(|problem| self.failed(problem))?;
-        self.sockets.release_more(&mut self.world);
-        self.world.inject(octets);
+        self.host.inject(octets, tcp.as_ref());
         self.after_change();
         Ok(())
     }
@@ -405,31 +397,28 @@ impl<'a> Runner<'a> {
         if !tcp.flags.contains(TcpFlags::SYN) || tcp.flags.contains(TcpFlags::ACK) {
             return;
         }
-        let state = self.conn_of(at).and_then(|id| self.world.endpoint.state(id));
-        let records = self.world.endpoint.half_open() > 0;
-        if !records && matches!(state, None | Some(State::TimeWait | State::Closed)) {
+        let (local, remote) = self.ends(at);
+        if self.host.may_begin_anew(local, remote) {
             self.flows[at].may_begin_anew();
         }
     }
 
-    /// The connection of a flow, if the endpoint has one.
-    fn conn_of(&mut self, at: usize) -> Option<ConnId> {
-        let flow = self.flows.get(at)?;
-        let ends = (flow.local, flow.remote);
-        let endpoint = &mut self.world.endpoint;
-        let ids: Vec<ConnId> = endpoint.conn_ids(0).collect();
-        ids.into_iter().find(|id| endpoint.inspect(*id).is_some_and(|conn| conn.addresses() == ends))
+    /// The two ends of a flow, the host's first.
+    fn ends(&self, at: usize) -> (SocketAddr, SocketAddr) {
+        (self.flows[at].local, self.flows[at].remote)
     }
 
-    /// The line with the cookie of the stack in place of `TFO_COOKIE`.
-    fn with_cookie(&self, flow: &Flow, tcp: &TcpLine) -> TcpLine {
+    /// The line with the cookie of the host in place of `TFO_COOKIE`.
+    fn with_cookie(&mut self, at: usize, tcp: &TcpLine) -> Result<TcpLine, Stop> {
+        let (local, remote) = self.ends(at);
         let mut tcp = tcp.clone();
         for option in &mut tcp.options {
             if let OptionLine::FastOpen { cookie: cookie @ None, .. } = option {
-                *cookie = Some(crate::cookie::of(&self.settings, flow, &self.options.registry));
+                let known = self.host.cookie(local, remote);
+                *cookie = Some(known.map_err(|problem| self.unsupported(problem))?);
             }
         }
-        tcp
+        Ok(tcp)
     }
 
     /// The flow that a packet into the stack belongs to.
@@ -462,12 +451,8 @@ impl<'a> Runner<'a> {
 
     /// Nothing is left of a connection, and another can come to the listener.
     fn is_over(&mut self, at: usize) -> bool {
-        let endpoint = &self.world.endpoint;
-        if self.listening.is_none() || endpoint.half_open() + endpoint.time_wait_records() > 0 {
-            return false;
-        }
-        let conn = self.conn_of(at);
-        conn.is_none_or(|id| self.world.endpoint.state(id) == Some(State::Closed))
+        let (local, remote) = self.ends(at);
+        self.listening.is_some() && self.host.is_over(local, remote)
     }
 
     // Packets from the stack.
@@ -476,9 +461,9 @@ impl<'a> Runner<'a> {
         let Payload::Tcp(tcp) = &line.payload else {
             return Err(self.unsupported("ICMP messages from the stack".to_owned()));
         };
-        let now = self.world.micros_now();
+        let now = self.host.now();
         let last = window.map_or(now, |(_, last)| last.max(now));
-        let limit = self.world.at(last + PATIENCE);
+        let limit = last + PATIENCE;
         let at = match (line.ports, self.under_test) {
             (Some((local, remote)), _) => {
                 let named = self.flows.iter().position(|flow| flow.named_ports == Some((local, remote)));
@@ -495,7 +480,7 @@ impl<'a> Runner<'a> {
         let is_pure_ack = |line: &TcpLine| line.len == 0 && line.flags == TcpFlags::ACK;
         let (segment, merged) = loop {
             let Some(first) = self.next_segment(at, limit)? else {
-                let until = report::seconds(self.world.micros_now());
+                let until = report::seconds(self.host.now());
                 return Err(Self::stop(Failure {
                     expected: Some(line.to_string()),
                     got: Some(format!("nothing until {until}")),
@@ -521,9 +506,10 @@ impl<'a> Runner<'a> {
         };
         self.check_stamp(at, tcp, &segment)?;
         let Some((first, last)) = window else { return Ok(()) };
-        let tolerance = self.settings.tolerance_usecs.max(self.share(first.saturating_sub(self.finished)));
+        let tolerance = self.settings.tolerance_usecs.max(self.share(first.saturating_sub(self.finished)))
+            + self.host.slack();
         let late = if relax.ack && is_pure_ack(tcp) { LATEST_ACK.max(tolerance) } else { tolerance };
-        let came = self.world.micros(segment.at);
+        let came = segment.at;
         if came + tolerance < first || came > last + late {
             let span = if first == last {
                 report::seconds(first)
@@ -557,10 +543,10 @@ impl<'a> Runner<'a> {
     }
 
     /// The next segment of a flow that leaves until `limit`.
-    fn next_segment(&mut self, at: usize, limit: Instant) -> Result<Option<Segment>, Stop> {
+    fn next_segment(&mut self, at: usize, limit: u64) -> Result<Option<Segment>, Stop> {
         let segment = self.peek_segment(at, limit)?;
         if segment.is_some() {
-            self.world.sent.pop_front();
+            self.host.sent().pop_front();
         }
         Ok(segment)
     }
@@ -572,7 +558,7 @@ impl<'a> Runner<'a> {
         at: usize,
         line: &TcpLine,
         first: Segment,
-        limit: Instant,
+        limit: u64,
     ) -> Result<(Segment, bool), Stop> {
         let mut whole = first;
         if self.settings.strict_segments || whole.line.len == 0 || line.seq != whole.line.seq {
@@ -589,7 +575,7 @@ impl<'a> Runner<'a> {
             {
                 break;
             }
-            self.world.sent.pop_front();
+            self.host.sent().pop_front();
             whole.line.len += next.line.len;
             whole.line.flags = next.line.flags;
             whole.line.options.clone_from(&next.line.options);
@@ -602,20 +588,20 @@ impl<'a> Runner<'a> {
     }
 
     /// The next segment of a flow, which stays first in the queue.
-    fn peek_segment(&mut self, at: usize, limit: Instant) -> Result<Option<Segment>, Stop> {
+    fn peek_segment(&mut self, at: usize, limit: u64) -> Result<Option<Segment>, Stop> {
         loop {
-            while let Some(sent) = self.world.sent.front() {
+            while let Some(sent) = self.host.sent().front() {
                 match expect::segment(&self.flows[at], sent.at, &sent.octets) {
                     Ok(segment) => return Ok(Some(segment)),
                     Err(NoSegment::Other) => {
-                        self.world.sent.pop_front();
+                        self.host.sent().pop_front();
                     }
                     Err(NoSegment::Malformed(error)) => {
                         return Err(self.failed(format!("the stack sends a malformed packet: {error}")));
                     }
                 }
             }
-            if !self.step(limit) && self.world.sent.is_empty() {
+            if !self.step(limit) && self.host.sent().is_empty() {
                 return Ok(None);
             }
         }
@@ -668,17 +654,14 @@ impl<'a> Runner<'a> {
 
     // Python.
 
-    fn snapshot(&mut self, code: &str) {
-        let id = match (self.sockets.latest_conn(), self.under_test) {
-            (Some(id), _) => Some(id),
-            (None, UnderTest::Flow(at)) => self.conn_of(at),
-            (None, _) => None,
+    fn snapshot(&mut self, code: &str) -> Result<(), Stop> {
+        let ends = match self.under_test {
+            UnderTest::Flow(at) => Some(self.ends(at)),
+            _ => None,
         };
-        let now = self.world.now;
-        let conn = id.and_then(|id| self.world.endpoint.inspect(id));
-        let known =
-            conn.map_or_else(|| info::CLOSED.to_owned(), |conn| info::assignments(&conn.info_at(now)));
+        let known = self.host.snapshot(ends).map_err(|problem| self.unsupported(problem))?;
         self.blocks.push(Block { line: self.line, known, code: code.to_owned() });
+        Ok(())
     }
 
     // Ends.
@@ -701,8 +684,8 @@ impl<'a> Runner<'a> {
             line: self.line,
             reason,
             context: report::context(&self.script.text, self.line),
-            around: report::around(&self.world, flow),
-            concluded: report::concluded(&mut self.world, self.sockets.latest_conn()),
+            around: report::around(&self.host.passed(), flow),
+            concluded: self.host.concluded(),
             ..Failure::default()
         }
     }

@@ -1,6 +1,7 @@
 //! What a script runs with: its option lines, its profile, and the kernel parameters that its
 //! shell lines set. No shell runs.
 
+use crate::host::Environment;
 use crate::script::{Place, Script, ScriptError, Shell};
 use ackline_registry::Registry;
 use ackline_tcp_core::config::{Ecn, KeepAlive, LossDetection, PathMtuProbing, SynCookies};
@@ -88,7 +89,7 @@ pub enum IpVersion {
 }
 
 /// The settings of one run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) profile: Profile,
     pub(crate) host: EndpointConfig,
@@ -203,6 +204,11 @@ impl Settings {
         Ok(settings)
     }
 
+    /// What other hosts than the stack are told.
+    pub(crate) fn environment(&self) -> Environment {
+        Environment { local: self.local, remote: self.remote, mtu: self.host.mtu, profile: self.profile }
+    }
+
     /// Settings of the stack in text.
     fn stack(&mut self, registry: &Registry, text: &str) -> Result<(), String> {
         let options = registry.options(text).map_err(|error| error.to_string())?;
@@ -213,35 +219,18 @@ impl Settings {
 
     /// Takes kernel parameters from the lines for a shell.
     pub(crate) fn shell(&mut self, shell: &Shell, registry: &Registry) -> Result<(), ScriptError> {
-        for command in commands(&shell.text) {
-            self.command(&command, registry)
-                .map_err(|problem| ScriptError::unsupported(shell.place, problem))?;
-        }
-        Ok(())
-    }
-
-    fn command(&mut self, words: &[String], registry: &Registry) -> Result<(), String> {
-        let Some(program) = words.first() else { return Ok(()) };
-        let program = program.rsplit('/').next().unwrap_or_default();
-        match program {
-            "defaults.sh" | "sleep" | "true" | ":" | "nstat" | "tc" | "sync" | "kldload" => Ok(()),
-            "ip" if words.get(1).is_some_and(|word| word == "tcp_metrics") => Ok(()),
-            _ if program.starts_with("sysctl_restore_") => Ok(()),
-            "sysctl" | "set_sysctls.py" => {
-                for word in words.iter().skip(1).filter(|word| !word.starts_with('-')) {
-                    let Some((name, value)) = word.split_once('=') else { continue };
-                    self.kernel_parameter(name.trim(), value.trim(), registry)?;
-                }
-                Ok(())
+        let take = |settings: &mut Self| -> Result<(), String> {
+            for (name, value) in shell.kernel_parameters()? {
+                settings.kernel_parameter(&name, &value, registry)?;
             }
-            _ => Err(format!("the shell command {:?}", words.join(" "))),
-        }
+            Ok(())
+        };
+        take(self).map_err(|problem| ScriptError::unsupported(shell.place, problem))
     }
 
-    /// A kernel parameter, as `sysctl` or `/proc/sys` names it.
+    /// A kernel parameter, as `sysctl` names it.
     fn kernel_parameter(&mut self, name: &str, value: &str, registry: &Registry) -> Result<(), String> {
-        let name = name.strip_prefix("/proc/sys/").unwrap_or(name).replace('/', ".");
-        let key = name.strip_prefix("net.ipv4.").unwrap_or(&name);
+        let key = name.strip_prefix("net.ipv4.").unwrap_or(name);
         if let Some(key) = name.strip_prefix("net.inet.tcp.") {
             return self.freebsd_parameter(key, value, registry);
         }
@@ -369,6 +358,7 @@ impl Settings {
             | "net.core.rmem_max"
             | "kern.timecounter.alloweddeviation" => {}
             "tcp_frto" if is_on()? => {}
+            "tcp_syn_linear_timeouts" if number()? == 0 => {}
             "tcp_reordering" if number()? == 3 => {}
             "tcp_adv_win_scale" if number()? == 1 => {}
             _ => return Err(wrong()),
@@ -470,6 +460,35 @@ pub(crate) fn fast_open_keys(text: &str) -> Option<([u8; 16], Option<[u8; 16]>)>
     match text.split_once(',') {
         Some((current, previous)) => Some((key(current)?, Some(key(previous)?))),
         None => Some((key(text)?, None)),
+    }
+}
+
+impl Shell {
+    /// The kernel parameters that these lines set: names as `sysctl` has them, and values.
+    ///
+    /// # Errors
+    /// A command that does something else.
+    pub fn kernel_parameters(&self) -> Result<Vec<(String, String)>, String> {
+        let mut all = vec![];
+        for words in commands(&self.text) {
+            let Some(program) = words.first() else { continue };
+            let program = program.rsplit('/').next().unwrap_or_default();
+            match program {
+                "defaults.sh" | "sleep" | "true" | ":" | "nstat" | "tc" | "sync" | "kldload" => {}
+                "ip" if words.get(1).is_some_and(|word| word == "tcp_metrics") => {}
+                _ if program.starts_with("sysctl_restore_") => {}
+                "sysctl" | "set_sysctls.py" => {
+                    for word in words.iter().skip(1).filter(|word| !word.starts_with('-')) {
+                        let Some((name, value)) = word.split_once('=') else { continue };
+                        let name = name.trim();
+                        let name = name.strip_prefix("/proc/sys/").unwrap_or(name).replace('/', ".");
+                        all.push((name, value.trim().to_owned()));
+                    }
+                }
+                _ => return Err(format!("the shell command {:?}", words.join(" "))),
+            }
+        }
+        Ok(all)
     }
 }
 

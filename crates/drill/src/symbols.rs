@@ -3,7 +3,7 @@
 use crate::script::Expr;
 
 /// An error of a system call, by its name.
-pub(crate) type Errno = &'static str;
+pub type Errno = &'static str;
 
 pub(crate) const O_RDWR: i64 = 0o2;
 pub(crate) const O_NONBLOCK: i64 = 0o4000;
@@ -76,6 +76,37 @@ const NAMES: &[(&str, i64)] = &[
     ("SHUT_RD", 0),
     ("SHUT_WR", 1),
     ("SHUT_RDWR", 2),
+    ("SO_EE_ORIGIN_NONE", 0),
+    ("SO_EE_ORIGIN_LOCAL", 1),
+    ("SO_EE_ORIGIN_ZEROCOPY", 5),
+    ("SO_EE_CODE_ZEROCOPY_COPIED", 1),
+    // Bits and states of `tcp_info`; FreeBSD's names have Linux's values here, as its fields do.
+    ("TCPI_OPT_TIMESTAMPS", 1),
+    ("TCPI_OPT_SACK", 2),
+    ("TCPI_OPT_WSCALE", 4),
+    ("TCPI_OPT_ECN", 8),
+    ("TCP_ESTABLISHED", 1),
+    ("TCP_SYN_SENT", 2),
+    ("TCP_SYN_RECV", 3),
+    ("TCP_FIN_WAIT1", 4),
+    ("TCP_FIN_WAIT2", 5),
+    ("TCP_TIME_WAIT", 6),
+    ("TCP_CLOSE", 7),
+    ("TCP_CLOSE_WAIT", 8),
+    ("TCP_LAST_ACK", 9),
+    ("TCP_LISTEN", 10),
+    ("TCP_CLOSING", 11),
+    ("TCPS_ESTABLISHED", 1),
+    ("TCPS_SYN_SENT", 2),
+    ("TCPS_SYN_RECEIVED", 3),
+    ("TCPS_FIN_WAIT_1", 4),
+    ("TCPS_FIN_WAIT_2", 5),
+    ("TCPS_TIME_WAIT", 6),
+    ("TCPS_CLOSED", 7),
+    ("TCPS_CLOSE_WAIT", 8),
+    ("TCPS_LAST_ACK", 9),
+    ("TCPS_LISTEN", 10),
+    ("TCPS_CLOSING", 11),
 ];
 
 /// The value of a number or of names joined by `|`.

@@ -1,6 +1,7 @@
 //! The stack under test and its clock: packets go in, time passes, and what leaves is kept in the
 //! order of its departure.
 
+use crate::host::Sent;
 use ackline_registry::Registry;
 use ackline_tcp_core::events::{TraceEvent, Tracer};
 use ackline_tcp_core::packet::SendReason;
@@ -13,13 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Trace events that are kept for the report of a failure.
 const REMEMBERED: usize = 64;
-
-/// A packet that the stack has sent.
-#[derive(Clone, Debug)]
-pub(crate) struct Sent {
-    pub(crate) at: Instant,
-    pub(crate) octets: Vec<u8>,
-}
 
 /// A packet that went either way, for captures and reports.
 #[derive(Clone, Debug)]
@@ -129,10 +123,11 @@ impl World {
     pub(crate) fn settle(&mut self) {
         let Self { endpoint, now, sent, passed, news, .. } = self;
         let at = *now;
+        let micros = at.since(self.start).as_micros();
         let done = endpoint.transmit(at, TxBudget::UNLIMITED, |packet| {
             let octets = [packet.header, packet.payload[0], packet.payload[1]].concat();
             passed.push(Passed { at, octets: octets.clone(), reason: Some(packet.reason) });
-            sent.push_back(Sent { at, octets });
+            sent.push_back(Sent { at: micros, octets });
             Ok::<(), Infallible>(())
         });
         match done {

@@ -47,6 +47,13 @@ pub(crate) struct DrillArgs {
     /// Run scripts that do not say --ip_version over IPv6
     #[arg(short = '6', long)]
     pub(crate) ipv6: bool,
+    /// Run the scripts against the kernel of this machine instead of the stack, as root
+    ///
+    /// Each script has a network namespace and a TUN device of its own, and takes as long as it
+    /// says. Times may be off by 50 ms more. What the kernel is not asked for (settings that are the
+    /// stack's alone, epoll, control messages) makes a script unsupported.
+    #[arg(long, conflicts_with_all = ["options", "watch"])]
+    pub(crate) kernel: bool,
     /// Print the results as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -96,6 +103,7 @@ Examples:
   ackline drill script.pkt --pcap .                      then:  ackline explain script.pcapng
   ackline drill script.pkt --watch                       while it is being written
   ackline drill packetdrill/gtests/net/tcp --relax options,ack
+  sudo ackline drill tests/drill --kernel                what Linux says to the same
   ackline drill tests/drill -o cc=reno,sack=off          the same dialogues with other settings
   ackline drill --record trace.pcapng > bug.pkt          then:  ackline drill bug.pkt
   ackline drill tests/drill --json | jq '.scripts[] | select(.outcome == \"failed\")'

@@ -7,7 +7,8 @@ use crate::args::drill::{DrillArgs, DrillProfile, DrillRelax};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use ackline::Registry;
-use ackline_drill::{IpVersion, Options, Outcome, Profile, Relax, Report, judge, run as run_script};
+use ackline_drill::kernel::Kernel;
+use ackline_drill::{IpVersion, Options, Outcome, Profile, Relax, Report, judge, run as run_script, run_on};
 use ackline_observe::pcapng::{Blocks, Direction, LinkType, Packet};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+/// Scripts that run against the kernel at once: they mostly wait.
+const AT_ONCE: usize = 12;
 const BAR: &str = "{bar:30} {pos} of {len} scripts";
 
 /// A script in its file.
@@ -53,7 +56,11 @@ pub(crate) fn run(args: &DrillArgs, registry: &Registry) -> Result<(), Failure> 
         return watch::run(args, &options);
     }
     let cases = read(&args.paths)?;
-    let reports = run_all(&cases, &options, args.quiet);
+    let reports = if args.kernel {
+        run_all(&cases, AT_ONCE, args.quiet, |text| run_on(text, &options, Kernel::open))
+    } else {
+        run_in_parallel(&cases, &options, args.quiet)
+    };
     if let Some(folder) = &args.pcap {
         write_captures(folder, &cases, &reports)?;
     }
@@ -119,8 +126,14 @@ fn collect(path: &Path, is_folder: bool, files: &mut Vec<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// Runs all scripts on all processors.
-fn run_all(cases: &[Case], options: &Options, quiet: bool) -> Vec<Report> {
+/// Runs all scripts against the stack, on all processors.
+fn run_in_parallel(cases: &[Case], options: &Options, quiet: bool) -> Vec<Report> {
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    run_all(cases, workers, quiet, |text| run_script(text, options))
+}
+
+/// Runs all scripts, `workers` at once.
+fn run_all(cases: &[Case], workers: usize, quiet: bool, run: impl Fn(&str) -> Report + Sync) -> Vec<Report> {
     let drawn = !quiet && std::io::stderr().is_terminal();
     let bar = if drawn { ProgressBar::new(cases.len() as u64) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template(BAR) {
@@ -132,11 +145,11 @@ fn run_all(cases: &[Case], options: &Options, quiet: bool) -> Vec<Report> {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(case) = cases.get(at) else { return done };
-            done.push((at, run_script(&case.text, options)));
+            done.push((at, run(&case.text)));
             bar.inc(1);
         }
     };
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(cases.len());
+    let workers = workers.min(cases.len());
     let mut numbered = thread::scope(|scope| {
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         let results = threads.into_iter().map(|thread| match thread.join() {

@@ -1,6 +1,6 @@
 //! `--watch`: the scripts again whenever one of them changes.
 
-use super::{read, run_all, tell, write_captures};
+use super::{read, run_in_parallel, tell, write_captures};
 use crate::args::drill::DrillArgs;
 use crate::failure::{Exit, Failure};
 use ackline_drill::Options;
@@ -17,7 +17,7 @@ pub(super) fn run(args: &DrillArgs, options: &Options) -> Result<(), Failure> {
                 let texts: Vec<String> = cases.iter().map(|case| case.text.clone()).collect();
                 if texts != seen {
                     seen = texts;
-                    let reports = run_all(&cases, options, true);
+                    let reports = run_in_parallel(&cases, options, true);
                     if let Some(folder) = &args.pcap {
                         write_captures(folder, &cases, &reports)?;
                     }

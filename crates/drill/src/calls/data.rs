@@ -1,6 +1,7 @@
 //! Calls that move data. All that is written is zeros, and nothing looks at what is read.
 
-use super::{Attempt, Kind, Progress, Sockets, arg, compare, number};
+use super::{Kind, Sockets, arg, compare, number};
+use crate::host::{Attempt, Progress};
 use crate::script::{Call, Expr};
 use crate::symbols::{
     self, MSG_DONTWAIT, MSG_EOR, MSG_ERRQUEUE, MSG_FASTOPEN, MSG_MORE, MSG_OOB, MSG_PEEK, MSG_WAITALL,
@@ -35,7 +36,7 @@ fn transfer(call: &Call) -> Result<Transfer, String> {
 }
 
 /// The bytes of an I/O vector: `[{..., 100}, {..., 200}]`.
-fn vector(expr: &Expr) -> Result<i64, String> {
+pub(crate) fn vector(expr: &Expr) -> Result<i64, String> {
     let Expr::List(items) = expr else { return Err("an I/O vector that is no list".to_owned()) };
     items.iter().try_fold(0, |sum, item| match item {
         Expr::Struct(fields) => match fields.as_slice() {
@@ -65,11 +66,7 @@ impl Sockets {
         progress: &mut Progress,
     ) -> Result<Attempt, String> {
         let Transfer { len, flags } = transfer(call)?;
-        lacks(
-            call,
-            flags,
-            &[(MSG_OOB, "MSG_OOB"), (MSG_ZEROCOPY, "MSG_ZEROCOPY"), (MSG_ERRQUEUE, "MSG_ERRQUEUE")],
-        )?;
+        lacks(call, flags, &[(MSG_OOB, "MSG_OOB"), (MSG_ERRQUEUE, "MSG_ERRQUEUE")])?;
         let mut most = len;
         if let Some(begun) = self.send_begins(world, fd, call, flags, &mut most)? {
             return Ok(begun);
@@ -82,6 +79,7 @@ impl Sockets {
         {
             return Ok(Attempt::Failed(error));
         }
+        let before = progress.moved;
         let now = world.now;
         if flags & MSG_MORE != 0
             && let Some(mut conn) = world.endpoint.conn(id)
@@ -103,6 +101,10 @@ impl Sockets {
                     break;
                 }
             }
+        }
+        let moved = progress.moved - before;
+        if let Some(zero_copy) = &mut socket.zero_copy {
+            zero_copy.on_written(moved, flags & MSG_ZEROCOPY != 0);
         }
         if flags & MSG_MORE == 0
             && socket.has_more
@@ -202,7 +204,10 @@ impl Sockets {
         progress: &mut Progress,
     ) -> Result<Attempt, String> {
         let Transfer { len, flags } = transfer(call)?;
-        lacks(call, flags, &[(MSG_OOB, "MSG_OOB"), (MSG_ERRQUEUE, "MSG_ERRQUEUE")])?;
+        if flags & MSG_ERRQUEUE != 0 {
+            return self.receive_report(world, fd, call);
+        }
+        lacks(call, flags, &[(MSG_OOB, "MSG_OOB")])?;
         let Some(socket) = self.get(fd) else { return Ok(Attempt::Failed("EBADF")) };
         let Kind::Conn(id) = socket.kind else { return Ok(Attempt::Failed("ENOTCONN")) };
         let waits = !socket.nonblocking && flags & MSG_DONTWAIT == 0;

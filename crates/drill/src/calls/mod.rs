@@ -7,7 +7,12 @@ mod data;
 mod open;
 mod options;
 mod poll;
+mod zerocopy;
 
+#[cfg(all(feature = "kernel", target_os = "linux"))]
+pub(crate) use data::vector;
+
+use crate::host::{Attempt, Opened, Progress};
 use crate::script::{Call, Expr};
 use crate::settings::{Profile, Settings};
 use crate::symbols::{self, Errno, O_NONBLOCK, O_RDWR};
@@ -15,39 +20,12 @@ use crate::world::World;
 use ackline_registry::Registry;
 use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::error::ConnError;
-use ackline_tcp_core::{ConnConfig, ConnId, Duration, Event, Instant, ListenerId, State};
+use ackline_tcp_core::{ConnConfig, ConnId, Duration, Event, ListenerId, State};
 use poll::Epoll;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-/// What an attempt at a call came to.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Attempt {
-    /// It returned a number.
-    Returned(i64),
-    /// It returned -1.
-    Failed(Errno),
-    /// It waits.
-    Blocks,
-    /// It returned, but what it wrote to its arguments is not what the script says.
-    Differs(String),
-    /// The stack has no notion of it.
-    Unsupported(String),
-}
-
-/// What a call keeps between attempts, and in the end its result.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Progress {
-    /// It has been attempted before.
-    begun: bool,
-    /// Bytes moved so far.
-    moved: usize,
-    /// When it gives up.
-    pub(crate) deadline: Option<Instant>,
-    /// When it returned, in microseconds of the script, and what.
-    pub(crate) done: Option<(u64, Attempt)>,
-}
+use zerocopy::ZeroCopy;
 
 /// A socket.
 #[derive(Debug)]
@@ -66,6 +44,8 @@ struct Socket {
     fast_open_connect: bool,
     /// The last send had `MSG_MORE`.
     has_more: bool,
+    /// `SO_ZEROCOPY`.
+    zero_copy: Option<ZeroCopy>,
     /// `shutdown(SHUT_RD)`.
     read_shut: bool,
     /// The peer has sent its FIN.
@@ -129,15 +109,6 @@ pub(crate) struct Sockets {
     pub(crate) opened: Vec<Opened>,
 }
 
-/// A call that concerns the connection under test.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Opened {
-    /// `listen` on this address.
-    Listening(SocketAddr),
-    /// `connect` made this connection.
-    Connecting(ConnId),
-}
-
 impl Sockets {
     /// No descriptors; new sockets have the settings of the run.
     pub(crate) fn new(settings: &Settings, registry: Arc<Registry>) -> Self {
@@ -180,6 +151,7 @@ impl Sockets {
                 }
             }
         }
+        self.hear_reports(world);
         for socket in self.sockets() {
             let Kind::Conn(id) = socket.kind else { continue };
             socket.peer_closed |= matches!(
@@ -286,6 +258,7 @@ impl Socket {
             linger: None,
             fast_open_connect: false,
             has_more: false,
+            zero_copy: None,
             read_shut: false,
             peer_closed: false,
             error_told: false,
@@ -360,10 +333,27 @@ impl Sockets {
 }
 
 /// What a call has written to an argument, beside what the script expects there.
-fn compare(what: &str, expected: i64, actual: i64) -> Attempt {
+pub(crate) fn compare(what: &str, expected: i64, actual: i64) -> Attempt {
     if expected == actual {
         Attempt::Returned(0)
     } else {
         Attempt::Differs(format!("{what}: expected [{expected}], got [{actual}]"))
     }
+}
+
+/// The same for `SO_ERROR`.
+pub(crate) fn compare_error(expected: &Expr, actual: Option<Errno>) -> Attempt {
+    let expected = match expected {
+        Expr::List(items) => items.first(),
+        other => Some(other),
+    };
+    let expected = match expected {
+        Some(Expr::Names(names)) => names.first().map(String::as_str),
+        _ => None,
+    };
+    if expected == actual {
+        return Attempt::Returned(0);
+    }
+    let show = |error: Option<&str>| error.unwrap_or("0").to_owned();
+    Attempt::Differs(format!("SO_ERROR: expected {}, got {}", show(expected), show(actual)))
 }

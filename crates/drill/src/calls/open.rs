@@ -1,6 +1,8 @@
 //! Calls that open and close: `socket`, `bind`, `listen`, `accept`, `connect`, `shutdown`, `close`.
 
-use super::{Attempt, Descriptor, Kind, Opened, Progress, Socket, Sockets, arg, number};
+use super::zerocopy::ZeroCopy;
+use super::{Descriptor, Kind, Socket, Sockets, arg, number};
+use crate::host::{Attempt, Opened, Progress};
 use crate::script::{Call, Expr};
 use crate::symbols::{self, O_NONBLOCK};
 use crate::world::World;
@@ -93,6 +95,7 @@ impl Sockets {
         let mut accepted = Socket::new(socket.config.clone(), flags & O_NONBLOCK != 0);
         accepted.set = socket.set.clone();
         accepted.linger = socket.linger;
+        accepted.zero_copy = socket.zero_copy.as_ref().map(|_| ZeroCopy::default());
         accepted.kind = Kind::Conn(conn);
         (accepted.success_told, accepted.was_open) = (true, true);
         self.table.insert(new, Descriptor::Socket(Box::new(accepted)));
@@ -107,6 +110,9 @@ impl Sockets {
         progress: &mut Progress,
     ) -> Result<Attempt, String> {
         let address = arg(call, 1)?;
+        if address.field("sa_family").is_some_and(|family| symbols::name(family) == Ok("AF_UNSPEC")) {
+            return Ok(self.disconnect(world, fd));
+        }
         let to = self.remote(address)?;
         let has_cookie = self.has_cookie;
         let may_fast_open = self.fast_open & 1 != 0;
@@ -152,6 +158,27 @@ impl Sockets {
         }
     }
 
+    /// `connect` to AF_UNSPEC: the socket is as new, and the peer gets a reset (Linux:
+    /// `tcp_disconnect`).
+    fn disconnect(&mut self, world: &mut World, fd: i64) -> Attempt {
+        let Some(socket) = self.get(fd) else { return Attempt::Failed("EBADF") };
+        match std::mem::replace(&mut socket.kind, Kind::Fresh) {
+            Kind::Conn(id) => {
+                world.endpoint.abort(world.now, id);
+                world.endpoint.release(world.now, id);
+            }
+            Kind::Listener { id, .. } => world.endpoint.unlisten(world.now, id),
+            Kind::Fresh | Kind::Deferred(_) => {}
+        }
+        let nonblocking = socket.nonblocking;
+        *socket = Socket {
+            set: std::mem::take(&mut socket.set),
+            bound: socket.bound,
+            ..Socket::new(socket.config.clone(), nonblocking)
+        };
+        Attempt::Returned(0)
+    }
+
     /// Opens a connection to `to`, and leaves the socket as it is if there is none to be had.
     pub(super) fn open(&mut self, world: &mut World, fd: i64, to: SocketAddr) -> Result<(), String> {
         let asked_ecn = self.asked_ecn;
@@ -164,7 +191,10 @@ impl Sockets {
         match world.endpoint.connect(world.now, target, Arc::new(socket.config.clone())) {
             Ok(id) => {
                 socket.kind = Kind::Conn(id);
-                self.opened.push(Opened::Connecting(id));
+                if let Some(conn) = world.endpoint.inspect(id) {
+                    let (local, remote) = conn.addresses();
+                    self.opened.push(Opened::Connecting(local, remote));
+                }
                 Ok(())
             }
             Err(ConnectError::InUse | ConnectError::NoFreePort) => Ok(()),
@@ -175,9 +205,6 @@ impl Sockets {
     /// The address in a call, or the peer of the script.
     pub(super) fn remote(&self, address: &Expr) -> Result<SocketAddr, String> {
         let port = port_of(address)?.unwrap_or_else(|| self.ends.remote.port());
-        if address.field("sa_family").is_some_and(|family| symbols::name(family) == Ok("AF_UNSPEC")) {
-            return Err("connect to AF_UNSPEC".to_owned());
-        }
         Ok(SocketAddr::new(self.ends.remote.ip(), port))
     }
 
@@ -223,15 +250,16 @@ impl Sockets {
                 world.endpoint.abort(world.now, id);
                 world.endpoint.release(world.now, id);
             }
-            (Kind::Conn(id), Some(time)) if !socket.nonblocking => {
+            // The descriptor's flags do not matter (Linux: `tcp_close`).
+            (Kind::Conn(id), Some(time)) => {
                 let id = *id;
-                let deadline = *progress.deadline.get_or_insert(world.now + time);
+                let deadline = *progress.deadline.get_or_insert(world.micros_now() + time.as_micros());
                 if !progress.begun
                     && let Some(mut conn) = world.endpoint.conn(id)
                 {
                     conn.shutdown(world.now);
                 }
-                if !is_flushed(world, id) && world.now < deadline {
+                if !is_flushed(world, id) && world.micros_now() < deadline {
                     return Ok(Attempt::Blocks);
                 }
                 world.endpoint.release(world.now, id);

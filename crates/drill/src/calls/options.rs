@@ -1,7 +1,8 @@
 //! `setsockopt` and `getsockopt`. An option becomes a setting of the connection, or of the listener
 //! whose connections will have it.
 
-use super::{Attempt, Kind, Socket, Sockets, arg, compare};
+use super::{Kind, Socket, Sockets, arg, compare, compare_error};
+use crate::host::Attempt;
 use crate::script::{Call, Expr};
 use crate::symbols;
 use crate::world::World;
@@ -86,30 +87,16 @@ impl Sockets {
                 Attempt::Differs(format!("TCP_CONGESTION: expected {expected:?}, got {actual:?}"))
             });
         }
+        if name == "TCP_INFO" {
+            return socket.compare_info(world, arg(call, 3)?);
+        }
         let actual = socket.value(world, level, name)?;
         if *arg(call, 3)? == Expr::Ellipsis {
             return Ok(Attempt::Returned(0));
         }
         if name == "SO_ERROR" {
-            let expected = match arg(call, 3)? {
-                Expr::List(items) => items.first(),
-                other => Some(other),
-            };
-            let expected = match expected {
-                Some(Expr::Names(names)) => names.first().cloned(),
-                _ => None,
-            };
             let error = socket.take_error(world);
-            return Ok(if expected.as_deref() == error {
-                Attempt::Returned(0)
-            } else {
-                let show = |error: Option<&str>| error.unwrap_or("0").to_owned();
-                Attempt::Differs(format!(
-                    "SO_ERROR: expected {}, got {}",
-                    show(expected.as_deref()),
-                    show(error)
-                ))
-            });
+            return Ok(compare_error(arg(call, 3)?, error));
         }
         Ok(compare(name, symbols::listed(arg(call, 3)?)?, actual))
     }
@@ -135,6 +122,30 @@ impl Socket {
         {
             accept.conn = Arc::new(self.config.clone());
         }
+    }
+
+    /// `TCP_INFO`: each field that the script names.
+    fn compare_info(&self, world: &mut World, expected: &Expr) -> Result<Attempt, String> {
+        let Expr::Struct(fields) = expected else { return Ok(Attempt::Returned(0)) };
+        let known = match self.kind {
+            Kind::Conn(id) => {
+                let now = world.now;
+                world.endpoint.inspect(id).map(|conn| crate::info::assignments(&conn.info_at(now)))
+            }
+            _ => None,
+        };
+        let known = known.unwrap_or_else(|| crate::info::CLOSED.to_owned());
+        for field in fields.iter().filter(|field| field.value != Expr::Ellipsis) {
+            let named = known.lines().filter_map(|line| line.split_once(" = "));
+            let value =
+                named.filter(|(name, _)| *name == field.name).find_map(|(_, value)| value.parse().ok());
+            let Some(actual) = value else { return Err(format!("tcp_info: {}", field.name)) };
+            if let differs @ Attempt::Differs(_) = compare(&field.name, symbols::value(&field.value)?, actual)
+            {
+                return Ok(differs);
+            }
+        }
+        Ok(Attempt::Returned(0))
     }
 
     fn keep_alive(&self) -> KeepAlive {
@@ -175,6 +186,11 @@ impl Socket {
                 "SO_REUSEADDR" | "SO_REUSEPORT" | "SO_DEBUG" | "SO_PRIORITY" | "SO_MARK" | "SO_BUSY_POLL"
                 | "SO_RCVLOWAT",
             ) if name != "SO_RCVLOWAT" || value <= 1 => {}
+            ("SOL_SOCKET", "SO_ZEROCOPY") => match value {
+                0 => self.zero_copy = None,
+                1 => self.zero_copy = Some(self.zero_copy.take().unwrap_or_default()),
+                _ => return invalid,
+            },
             ("SOL_SOCKET", "SO_SNDBUF" | "SO_SNDBUFFORCE") => {
                 (config.send_buffer, config.min_send_buffer) = (bytes, None);
                 if let Some(conn) = &mut conn {
@@ -210,8 +226,19 @@ impl Socket {
             }
             ("SOL_TCP", "TCP_NODELAY") => {
                 config.nagle = if value != 0 { Nagle::Off } else { Nagle::Minshall };
+                let corked = config.cork;
                 if let Some(conn) = &mut conn {
                     conn.set_nodelay(now, value != 0);
+                    if value != 0 && corked {
+                        // tcp(7): it pushes what waits, though the cork stays.
+                        conn.set_cork(now, false);
+                    }
+                }
+                if value != 0 && corked {
+                    world.settle();
+                    if let Some(mut conn) = id.and_then(|id| world.endpoint.conn(id)) {
+                        conn.set_cork(now, true);
+                    }
                 }
             }
             ("SOL_TCP", "TCP_CORK") => {
@@ -334,6 +361,7 @@ impl Socket {
                         | "SO_REUSEADDR"
                         | "SO_REUSEPORT"
                         | "TCP_USER_TIMEOUT"
+                        | "SO_ZEROCOPY"
                         | "TCP_INQ"
                         | "TCP_FASTOPEN_CONNECT"
                         | "IP_TOS"

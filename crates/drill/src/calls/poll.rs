@@ -1,12 +1,14 @@
 //! `poll` and `epoll`: what a socket is ready for, as Linux says it (`tcp_poll`).
 
-use super::{Attempt, Descriptor, Kind, Progress, Socket, Sockets, arg, number};
+use super::zerocopy::ZeroCopy;
+use super::{Descriptor, Kind, Socket, Sockets, arg, number};
+use crate::host::{Attempt, Progress};
 use crate::script::{Call, Expr};
 use crate::symbols::{
     self, EPOLLET, EPOLLONESHOT, POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP, POLLRDNORM, POLLWRNORM,
 };
 use crate::world::World;
-use ackline_tcp_core::{Duration, Event, Instant, State};
+use ackline_tcp_core::{Event, State};
 
 /// What has come since `epoll` last reported a socket edge-triggered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +26,11 @@ pub(super) struct Edges {
 }
 
 impl Edges {
+    /// There is something new on the error queue.
+    pub(super) const fn on_report(&mut self) {
+        self.changed = true;
+    }
+
     pub(super) const fn hear(&mut self, event: &Event) {
         match event {
             Event::Writable(_) => self.writable = true,
@@ -66,7 +73,7 @@ impl Socket {
         let ended = state == State::Closed;
         let read_shut = read_shut || conn.at_end() || ended;
         let send_shut = ended || !state.may_send();
-        if error {
+        if error || self.zero_copy.as_ref().is_some_and(ZeroCopy::has_reports) {
             ready |= POLLERR;
         }
         if ended || read_shut && send_shut {
@@ -111,9 +118,9 @@ impl Socket {
 }
 
 /// When a call with a timeout in milliseconds gives up; below zero never.
-fn deadline(world: &World, progress: &mut Progress, millis: i64) -> Option<Instant> {
+fn deadline(world: &World, progress: &mut Progress, millis: i64) -> Option<u64> {
     let millis = u64::try_from(millis).ok()?;
-    Some(*progress.deadline.get_or_insert(world.now + Duration::from_millis(millis)))
+    Some(*progress.deadline.get_or_insert(world.micros_now() + millis * 1_000))
 }
 
 /// Events by name.
@@ -153,7 +160,7 @@ impl Sockets {
             found.push((fd, ready, entry.field("revents").map_or(Ok(ready), symbols::value)?));
         }
         let count = found.iter().filter(|(_, ready, _)| *ready != 0).count();
-        if count == 0 && until.is_none_or(|until| world.now < until) {
+        if count == 0 && until.is_none_or(|until| world.micros_now() < until) {
             return Ok(Attempt::Blocks);
         }
         match found.iter().find(|(_, ready, expected)| ready != expected) {
@@ -233,7 +240,7 @@ impl Sockets {
                 found.push((entry, ready));
             }
         }
-        if found.is_empty() && until.is_none_or(|until| world.now < until) {
+        if found.is_empty() && until.is_none_or(|until| world.micros_now() < until) {
             return Ok(Attempt::Blocks);
         }
         if let Some(Descriptor::Epoll(epoll)) = self.table.get_mut(&fd) {
