@@ -1,5 +1,7 @@
 //! The scripts of this folder: RFCs as dialogues. `ackline drill tests/drill` runs them, too.
 
+mod linux;
+
 use ackline_drill::{IpVersion, Options, Outcome, Profile, judge, run};
 use ackline_runtime::testing::has_programs;
 use std::fs;
