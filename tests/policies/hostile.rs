@@ -11,11 +11,12 @@ use ackline::core::policy::cc::{
 };
 use ackline::core::policy::rto::{AckFacts, RtoGate, RtoPhase, RtoResponse, RtoStep, RtoView};
 use ackline::core::policy::sched::{
-    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
+    Admission, Ask, Backlog, Descriptor, DescriptorId, EgressScheduler, Forget, LinkView, Popped, Scope,
+    SegmentClass,
 };
 use ackline::core::{
-    AcceptConfig, ConnConfig, Duration, Endpoint, EndpointConfig, Instant, ListenOn, Rate, RxPacket,
-    TxBudget, Window,
+    AcceptConfig, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Instant, ListenOn, Rate, RxPacket,
+    SeqNum, TxBudget, Window,
 };
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -334,4 +335,100 @@ fn a_scheduler_that_waits_for_the_past_does_not_livelock_a_host() {
     let stuttering = || -> Box<dyn EgressScheduler> { Box::new(Stuttering::default()) };
     let mut path = Path::new(PathConfig::default(), defaults(), 100_000, [stuttering(), stuttering()]);
     path.finish_within(MINUTE);
+}
+
+/// What a scheduler says instead of the truth, whenever it is asked for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lie {
+    /// It has nothing.
+    Empty,
+    /// They wait, for an instant that has come.
+    Past,
+    /// The one that it has handed out first.
+    First,
+    /// One that nobody has pushed, of a connection that does not exist.
+    Invented,
+    /// A true one with all else changed: what the core knows of it counts.
+    Altered,
+}
+
+/// Lies every time, or every other time, and forgets nothing that it is told to.
+#[derive(Debug)]
+struct Lying {
+    lie: Lie,
+    always: bool,
+    asked: u32,
+    first: Option<Descriptor>,
+    inner: Fifo,
+}
+
+impl Lying {
+    fn lie(&mut self, now: Instant, link: &LinkView) -> Popped {
+        let conn = Some(ConnId::for_test(3, 9));
+        match self.lie {
+            Lie::Empty => Popped::Empty,
+            Lie::Past => Popped::NotBefore(now),
+            Lie::First => {
+                if self.first.is_none()
+                    && let Popped::Packet(first) = self.inner.pop(now, link)
+                {
+                    self.first = Some(first);
+                }
+                self.first.map_or(Popped::Empty, Popped::Packet)
+            }
+            Lie::Invented => {
+                let id = DescriptorId::new(u64::from(self.asked) << 32, SeqNum(self.asked), 1_000);
+                Popped::Packet(Descriptor::new(id, conn, SegmentClass::Data, 1_040))
+            }
+            Lie::Altered => match self.inner.pop(now, link) {
+                Popped::Packet(packet) => {
+                    let id = DescriptorId::new(packet.id.serial, packet.id.seq + 7, 3);
+                    Popped::Packet(Descriptor::new(id, conn, SegmentClass::PureAck, 1))
+                }
+                popped => popped,
+            },
+        }
+    }
+}
+
+impl EgressScheduler for Lying {
+    fn name(&self) -> &'static str {
+        "lying"
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        self.inner.push(now, packet);
+    }
+
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        self.asked += 1;
+        if self.always || self.asked.is_multiple_of(2) {
+            return self.lie(now, link);
+        }
+        self.inner.pop(now, link)
+    }
+
+    fn forget(&mut self, _now: Instant, _which: Forget) {}
+
+    fn backlog(&self, scope: Scope) -> Backlog {
+        self.inner.backlog(scope)
+    }
+}
+
+#[test]
+fn what_a_scheduler_says_of_its_queue_cannot_stop_repeat_or_lose_anything() {
+    for lie in [Lie::Empty, Lie::Past, Lie::First, Lie::Invented, Lie::Altered] {
+        for always in [false, true] {
+            let lying = || -> Box<dyn EgressScheduler> {
+                Box::new(Lying { lie, always, asked: 0, first: None, inner: Fifo::default() })
+            };
+            let mut path = Path::new(PathConfig::default(), defaults(), 100_000, [lying(), lying()]);
+            path.finish_within(MINUTE);
+            for host in [&path.client, &path.server] {
+                let counters = host.counters();
+                assert_eq!(counters.tcp_retrans_segs, 0, "{lie:?} {always}: no packet was lost");
+                assert_eq!(counters.egress_overruled > 0, lie != Lie::Altered, "{lie:?} {always}");
+            }
+        }
+    }
 }

@@ -16,6 +16,10 @@
 //! The lock is held for one call, and only packets that go through the scheduler take it: those
 //! that bypass it do not. Without a rate each shard has a scheduler in front of its own queue of
 //! the device.
+//!
+//! A packet goes to a tray only if that shard has queued it and did not get it yet. A wrong answer
+//! goes to the shard that asked, whose endpoint counts it and sends its oldest packet instead; so
+//! no scheduler can fill trays or keep the lock.
 
 use super::hub::Hub;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,9 +27,10 @@ use ackline_tcp_core::policy::sched::{
     Admission, Arrival, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped,
     SchedulerProperties, Scope,
 };
-use ackline_tcp_core::policy::{Metrics, Params, SpecError};
+use ackline_tcp_core::policy::{Ledger, Metrics, Params, SpecError};
 use ackline_tcp_core::{ConnId, Duration, Instant};
 use std::collections::VecDeque;
+use std::ops::Add;
 
 /// The scheduler that the shards have between them.
 #[derive(Debug)]
@@ -52,8 +57,8 @@ struct Tray {
     popped: VecDeque<Descriptor>,
     /// Connections that may ask again.
     resumed: VecDeque<ConnId>,
-    /// What the shard has queued, its tray included.
-    queued: Backlog,
+    /// What the scheduler has of the shard.
+    queued: Ledger,
 }
 
 /// A shard's way to the scheduler of all.
@@ -100,17 +105,8 @@ impl State {
     }
 }
 
-impl Tray {
-    fn enter(&mut self, packet: &Descriptor) {
-        self.queued.packets += 1;
-        self.queued.bytes += u64::from(packet.len);
-    }
-
-    fn leave(&mut self, gone: Backlog) {
-        self.queued.packets = self.queued.packets.saturating_sub(gone.packets);
-        self.queued.bytes = self.queued.bytes.saturating_sub(gone.bytes);
-    }
-}
+/// A packet that no shard has queued.
+const NOBODYS: u64 = u64::MAX;
 
 /// A packet as part of the backlog.
 fn amount(packet: &Descriptor) -> Backlog {
@@ -155,13 +151,10 @@ impl OfShard {
         packet
     }
 
-    /// Whose a packet of the host is, with that shard's own numbers.
-    fn split(&self, mut packet: Descriptor) -> (usize, Descriptor) {
+    /// Whose the packet with a serial number of the host is, and that shard's own number.
+    fn split(&self, serial: u64) -> (usize, u64) {
         let shards = self.shards() as u64;
-        let owner = (packet.id.serial % shards) as usize;
-        packet.id.serial /= shards;
-        packet.conn = packet.conn.map(|conn| conn.in_shard(self.shards()).1);
-        (owner, packet)
+        ((serial % shards) as usize, serial / shards)
     }
 }
 
@@ -188,7 +181,7 @@ impl EgressScheduler for OfShard {
         let mut state = self.lock();
         let now = state.at(now);
         state.scheduler.push(now, self.of_host(packet));
-        state.trays[self.index].enter(&packet);
+        state.trays[self.index].queued.push(packet);
     }
 
     /// Takes what is next for this shard. What is next for others before that goes to their trays.
@@ -198,23 +191,23 @@ impl EgressScheduler for OfShard {
             let mut state = self.lock();
             let now = state.at(now);
             let ready = state.trays[self.index].popped.pop_front().map(Popped::Packet);
-            let popped = ready.unwrap_or_else(|| {
+            ready.unwrap_or_else(|| {
                 loop {
-                    let popped = state.scheduler.pop(now, link);
-                    let Popped::Packet(packet) = popped else { break popped };
+                    let mut popped = state.scheduler.pop(now, link);
+                    let Popped::Packet(packet) = &mut popped else { break popped };
                     told |= state.resume();
-                    let (owner, packet) = self.split(packet);
+                    let (owner, serial) = self.split(packet.id.serial);
+                    let Some(queued) = state.trays[owner].queued.take(serial) else {
+                        packet.id.serial = NOBODYS;
+                        break popped;
+                    };
                     if owner == self.index {
-                        break Popped::Packet(packet);
+                        break Popped::Packet(queued);
                     }
-                    state.trays[owner].popped.push_back(packet);
+                    state.trays[owner].popped.push_back(queued);
                     told |= 1 << owner;
                 }
-            });
-            if let Popped::Packet(packet) = &popped {
-                state.trays[self.index].leave(amount(packet));
-            }
-            popped
+            })
         };
         if matches!(popped, Popped::Packet(_)) {
             self.nudge_others(told);
@@ -281,12 +274,14 @@ impl EgressScheduler for OfShard {
                 && let Some(packet) = tray.popped.remove(place)
             {
                 scheduler.repriced(now, &self.of_host(packet), 0);
-                tray.leave(amount(&packet));
             }
-            if let Forget::Conn(gone) = which {
-                tray.resumed.retain(|conn| *conn != gone);
+            match which {
+                Forget::Packet { serial, .. } => drop(tray.queued.take(serial)),
+                Forget::Conn(gone) => {
+                    tray.queued.take_conn(gone, usize::MAX);
+                    tray.resumed.retain(|conn| *conn != gone);
+                }
             }
-            let before = scheduler.backlog(Scope::All);
             scheduler.forget(
                 now,
                 match which {
@@ -297,11 +292,6 @@ impl EgressScheduler for OfShard {
                     Forget::Conn(conn) => Forget::Conn(self.conn_of_host(conn)),
                 },
             );
-            let after = scheduler.backlog(Scope::All);
-            tray.leave(Backlog {
-                packets: before.packets.saturating_sub(after.packets),
-                bytes: before.bytes.saturating_sub(after.bytes),
-            });
             state.resume()
         };
         self.nudge(told);
@@ -312,14 +302,11 @@ impl EgressScheduler for OfShard {
         let state = self.lock();
         let tray = &state.trays[self.index];
         match scope {
-            Scope::All => tray.queued,
+            Scope::All => tray.popped.iter().map(amount).fold(tray.queued.held(), Add::add),
             Scope::Conn(conn) => {
-                let mut backlog = state.scheduler.backlog(Scope::Conn(self.conn_of_host(conn)));
-                for packet in tray.popped.iter().filter(|packet| packet.conn == Some(conn)) {
-                    backlog.packets += 1;
-                    backlog.bytes += u64::from(packet.len);
-                }
-                backlog
+                let backlog = state.scheduler.backlog(Scope::Conn(self.conn_of_host(conn)));
+                let popped = tray.popped.iter().filter(|packet| packet.conn == Some(conn));
+                popped.map(amount).fold(backlog, Add::add)
             }
             Scope::Class(_) => state.scheduler.backlog(scope),
         }

@@ -24,7 +24,10 @@
 //! | `send_trace.rs` | what a tracer is told of sending |
 //!
 //! No scheduler can stop the host: only data can be deferred, and deferred data is admitted anyway
-//! once nothing is queued or on the wire.
+//! once nothing is queued or on the wire. What the scheduler holds is known here, too
+//! ([`Ledger`]). If it says what cannot be true, the oldest queued packet leaves instead: it says
+//! that it has nothing, that they wait for an instant that has come, or names a packet that it does
+//! not have. One packet for each answer, so a shaper's rate holds.
 
 mod ready;
 mod send_trace;
@@ -36,9 +39,10 @@ pub(crate) use send_trace::trace_blocked;
 pub(crate) use strays::{Origins, Stray};
 
 use crate::config::EndpointConfig;
+use crate::counters::Counters;
 use crate::id::{ConnId, TxId};
-use crate::policy::EgressScheduler;
 use crate::policy::sched::{Descriptor, Forget, LinkView, Popped, SchedulerProperties};
+use crate::policy::{EgressScheduler, Ledger};
 use crate::queueing::Accounts;
 use crate::table::{Flags, Slots};
 use crate::time::{Duration, Instant};
@@ -97,7 +101,7 @@ pub(crate) struct Egress {
     /// What left.
     pub(crate) accounts: Accounts,
     /// Descriptors in the scheduler.
-    pub(crate) queued: usize,
+    pub(crate) queued: Ledger,
     /// Serial number of the next descriptor.
     pub(crate) serial: u64,
     /// The scheduler releases nothing before this instant.
@@ -127,7 +131,7 @@ impl Egress {
             on_wire: VecDeque::new(),
             device_full: false,
             accounts: Accounts::default(),
-            queued: 0,
+            queued: Ledger::new(),
             serial: 0,
             not_before: None,
             asked_for: None,
@@ -163,7 +167,7 @@ impl Egress {
     /// `None` if only the device is waited for.
     pub(crate) fn wake_up_at(&self) -> Option<Instant> {
         // A held packet waits for the device, not the scheduler.
-        let pop = self.not_before.filter(|_| self.queued > 0 && self.held.is_none());
+        let pop = self.not_before.filter(|_| !self.queued.is_empty() && self.held.is_none());
         let departure = self.on_wire.front().map(|(_, at)| *at);
         let departure = departure.filter(|at| *at != Instant::FAR_FUTURE && !self.deferred.is_empty());
         pop.into_iter().chain(departure).min()
@@ -180,11 +184,11 @@ impl Egress {
     pub(crate) fn push(&mut self, now: Instant, mut descriptor: Descriptor) {
         descriptor.queued_at = now;
         self.scheduler.push(now, descriptor);
-        if self.queued == 0 {
+        if self.queued.is_empty() {
             // The packet that the driver was asked to come for is no longer awaited.
             self.asked_for = None;
         }
-        self.queued += 1;
+        self.queued.push(descriptor);
         // Whatever the scheduler said before may not apply to this packet.
         self.not_before = None;
     }
@@ -195,8 +199,9 @@ impl Egress {
         if self.held.take_if(|held| held.id.serial == serial).is_some() {
             return;
         }
-        self.queued = self.queued.saturating_sub(1);
-        if let Some(slot) = slots.slot_mut(index) {
+        if self.queued.take(serial).is_some()
+            && let Some(slot) = slots.slot_mut(index)
+        {
             slot.queued = slot.queued.saturating_sub(1);
         }
     }
@@ -208,7 +213,7 @@ impl Egress {
         if queued > 0 || held || deferred {
             self.strays.remove_conn(conn);
             self.scheduler.forget(now, Forget::Conn(conn));
-            self.queued = self.queued.saturating_sub(queued as usize);
+            self.queued.take_conn(conn, queued as usize);
         }
     }
 
@@ -217,14 +222,14 @@ impl Egress {
         self.held.is_some_and(|held| held.conn == Some(conn))
     }
 
-    /// Bytes held.
+    /// Bytes held, with those of the scheduler's queue.
     pub(crate) fn memory(&self) -> usize {
-        self.strays.memory() + self.queued * size_of::<Descriptor>()
+        self.strays.memory() + self.queued.memory() + self.queued.len() * size_of::<Descriptor>()
     }
 
     /// True if nothing is queued or on the wire: every request is admitted.
     pub(crate) fn is_idle(&self) -> bool {
-        self.queued == 0 && self.held.is_none() && self.on_wire.is_empty()
+        self.queued.is_empty() && self.held.is_none() && self.on_wire.is_empty()
     }
 
     /// The device took a packet from the scheduler.
@@ -337,7 +342,7 @@ impl Egress {
     /// How late the driver is for a packet waiting in the scheduler, or for a departure that a
     /// connection waits for. Each instant counts once, when the driver first comes after it.
     pub(crate) fn lateness(&mut self, now: Instant) -> Option<Duration> {
-        let pop = self.asked_for.take_if(|at| *at <= now).filter(|_| self.queued > 0);
+        let pop = self.asked_for.take_if(|at| *at <= now).filter(|_| !self.queued.is_empty());
         let departure = self.on_wire.front().map(|(_, at)| *at);
         let departure = departure.filter(|at| *at <= now && !self.deferred.is_empty());
         // A packet refused by the device waits for the device.
@@ -345,32 +350,38 @@ impl Egress {
         Some(now.since(asked_for)).filter(|by| !by.is_zero())
     }
 
-    /// Takes the packet that the scheduler releases.
-    pub(crate) fn pop(&mut self, now: Instant, slots: &mut Slots) -> Option<Descriptor> {
-        if self.queued == 0 {
+    /// Takes the packet that the scheduler releases; the oldest if what it says cannot be true.
+    pub(crate) fn pop(
+        &mut self,
+        now: Instant,
+        slots: &mut Slots,
+        counters: &mut Counters,
+    ) -> Option<Descriptor> {
+        if self.queued.is_empty() {
             return None;
         }
         self.not_before = None;
         self.asked_for = None;
-        match self.scheduler.pop(now, &LinkView::new(u32::MAX)) {
-            Popped::Packet(descriptor) => {
-                self.queued -= 1;
-                if let Some(slot) = descriptor.conn.and_then(|id| slots.get_mut(id)) {
-                    slot.queued = slot.queued.saturating_sub(1);
-                }
-                Some(descriptor)
-            }
-            Popped::NotBefore(at) => {
+        let released = match self.scheduler.pop(now, &LinkView::new(u32::MAX)) {
+            Popped::Packet(descriptor) => self.queued.take(descriptor.id.serial),
+            Popped::NotBefore(at) if at > now => {
                 self.not_before = Some(at);
                 self.asked_for = Some(at);
-                None
+                return None;
             }
-            Popped::Empty => {
-                // The scheduler has the last word on what it holds.
-                self.queued = 0;
-                None
-            }
+            Popped::NotBefore(_) | Popped::Empty => None,
+        };
+        let descriptor = released.or_else(|| {
+            counters.egress_overruled += 1;
+            let oldest = self.queued.take_oldest()?;
+            let gone = Forget::Packet { conn: oldest.conn, serial: oldest.id.serial };
+            self.scheduler.forget(now, gone);
+            Some(oldest)
+        })?;
+        if let Some(slot) = descriptor.conn.and_then(|id| slots.get_mut(id)) {
+            slot.queued = slot.queued.saturating_sub(1);
         }
+        Some(descriptor)
     }
 
     /// See [`Endpoint::departed`](crate::Endpoint::departed).

@@ -311,7 +311,7 @@ impl Egress {
             self.give(table, cx, usize::MAX);
         }
         loop {
-            if let Some(descriptor) = self.pop(cx.now, &mut table.slots) {
+            if let Some(descriptor) = self.pop(cx.now, &mut table.slots, &mut cx.observe.counters) {
                 return Some(descriptor);
             }
             // When the scheduler is bypassed, its queue only contains packets from before.
@@ -412,7 +412,7 @@ impl Egress {
     /// True if a packet could be sent at once.
     fn could_send(&mut self, table: &mut Table, cx: &mut Cx<'_>) -> bool {
         self.held.is_some()
-            || (self.queued > 0 && self.not_before.is_none_or(|at| at <= cx.now))
+            || (!self.queued.is_empty() && self.not_before.is_none_or(|at| at <= cx.now))
             || self.next_plan(table, cx, 1).is_some()
     }
 

@@ -20,6 +20,7 @@ pub mod ack;
 pub mod builtin;
 pub mod cc;
 pub mod conformance;
+mod ledger;
 pub mod metrics;
 pub mod rto;
 pub mod sched;
@@ -28,6 +29,7 @@ pub mod window;
 
 pub use ack::{AckPolicy, NewAckPolicy};
 pub use cc::{CongestionControl, NewCongestionControl};
+pub use ledger::Ledger;
 pub use metrics::{Metric, Metrics, Unit};
 pub use rto::{NewRtoResponse, RtoResponse};
 pub use sched::{EgressScheduler, NewEgressScheduler};

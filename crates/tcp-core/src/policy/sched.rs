@@ -388,7 +388,8 @@ impl LinkView {
     }
 }
 
-/// The answer to [`EgressScheduler::pop`].
+/// The answer to [`EgressScheduler::pop`]. If it cannot be true (see [`Ledger`](super::Ledger)), the
+/// core sends the packet that was pushed first, and has it [forgotten](EgressScheduler::forget).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Popped {
     /// Send this.

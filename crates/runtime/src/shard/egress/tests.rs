@@ -174,3 +174,47 @@ fn what_becomes_void_is_nobodys_wherever_it_waits() {
     assert_eq!(shards[0].pop(SECOND, &ANY), Popped::Empty);
     assert_eq!(shards[1].backlog(Scope::All), Backlog::default());
 }
+
+/// Hands each packet out again and again, and forgets nothing.
+#[derive(Debug, Default)]
+struct Repeating(Vec<Descriptor>);
+
+impl EgressScheduler for Repeating {
+    fn name(&self) -> &'static str {
+        "repeating"
+    }
+
+    fn push(&mut self, _now: Instant, packet: Descriptor) {
+        self.0.push(packet);
+    }
+
+    fn pop(&mut self, _now: Instant, _link: &LinkView) -> Popped {
+        self.0.first().map_or(Popped::Empty, |packet| Popped::Packet(*packet))
+    }
+
+    fn forget(&mut self, _now: Instant, _which: Forget) {}
+
+    fn backlog(&self, _scope: Scope) -> Backlog {
+        Backlog { packets: 9, bytes: 9 }
+    }
+}
+
+#[test]
+fn a_packet_that_is_handed_out_again_fills_no_tray_and_keeps_nobody() {
+    let mut shards: [_; 2] = for_all(Box::<Repeating>::default(), &hub(2)).try_into().expect("one for each");
+    shards[0].push(SECOND, data(5, 0, 1_000));
+    shards[0].push(SECOND, data(6, 0, 1_000));
+    for serial in 0..3 {
+        shards[1].push(SECOND, data(serial, 0, 1_000));
+    }
+    for _ in 0..4 {
+        let Popped::Packet(packet) = shards[1].pop(SECOND, &ANY) else { panic!("an answer") };
+        assert!(![5, 0, 1, 2].contains(&packet.id.serial), "{packet:?}");
+    }
+    assert_eq!(shards[0].pop(SECOND, &ANY), Popped::Packet(data(5, 0, 1_000)), "once");
+    assert_ne!(shards[0].pop(SECOND, &ANY), Popped::Packet(data(5, 0, 1_000)));
+    // What the endpoints send instead is counted by themselves.
+    shards[0].forget(SECOND, Forget::Packet { conn: None, serial: 6 });
+    assert_eq!(shards[0].backlog(Scope::All), Backlog::default());
+    assert_eq!(shards[1].backlog(Scope::All), Backlog { packets: 3, bytes: 3_000 });
+}
