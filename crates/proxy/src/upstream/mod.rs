@@ -208,7 +208,11 @@ impl Outlet {
     pub(crate) async fn send(&self, packet: &[u8], to: SocketAddr) -> io::Result<()> {
         match self {
             Self::Direct(socket) => socket.send_to(packet, to).await,
-            Self::Socks5(association) => association.send(packet).await,
+            Self::Socks5(association) => match association.send(packet).await {
+                // What ICMP says of an earlier datagram: this one has not left yet.
+                Err(_) => association.send(packet).await,
+                Ok(()) => Ok(()),
+            },
         }
     }
 
@@ -216,10 +220,15 @@ impl Outlet {
     pub(crate) async fn recv(&self, buffer: &mut [u8]) -> io::Result<Inward> {
         match self {
             Self::Direct(socket) => socket.recv_from(buffer).await,
-            Self::Socks5(association) => {
-                let (at, from) = association.recv(buffer).await?;
-                Ok(Inward::Datagram(at, from))
-            }
+            Self::Socks5(association) => loop {
+                match association.recv(buffer).await {
+                    Ok((at, from)) => return Ok(Inward::Datagram(at, from)),
+                    // ICMP says that nobody listens at the relay's port. It ends no mapping
+                    // (RFC 4787, REQ-12): the server does, by the connection that asked for it.
+                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                    Err(error) => return Err(error),
+                }
+            },
         }
     }
 }

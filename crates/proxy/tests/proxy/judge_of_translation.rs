@@ -338,3 +338,61 @@ async fn clients_reach_each_other_by_their_ports_outside() {
         assert_eq!(received(&one).await, (second, b"to one".to_vec()), "{way:?}");
     }
 }
+
+/// The same through SOCKS5, where the server takes back what is for a port of its own: the proxy
+/// lets it pass, with the port outside as its sender.
+#[tokio::test]
+async fn what_a_socks_server_takes_back_reaches_the_other_client() {
+    let (config, mut outside) = outside(Way::Socks, Filtering::default()).await;
+    let world = world(config);
+    let (one, two) = (client(&world, CLIENT), client(&world, OTHER));
+    // Their ports as the server has them outside: on its host B.
+    let (first, second) = (address(B, 40_001), address(B, 40_002));
+    let mut associations = vec![];
+    for (client, to) in [(&one, second), (&two, first)] {
+        client.send_to(b"hello", to).await.expect("sent");
+        let seen = outside.next().await;
+        assert_eq!((seen.to, &*seen.data), (to, &b"hello"[..]));
+        associations.push(seen.from);
+    }
+    for (sender, to, from, taker, association) in
+        [(&one, second, first, &two, associations[1]), (&two, first, second, &one, associations[0])]
+    {
+        sender.send_to(b"across", to).await.expect("sent");
+        let seen = outside.next().await;
+        assert_eq!(seen.to, to);
+        outside.send(from, association, &seen.data).await;
+        assert_eq!(received(taker).await, (from, b"across".to_vec()));
+    }
+}
+
+/// REQ-12 through SOCKS5, which has no word for an ICMP error of the destination (RFC 1928, section
+/// 7). One of the relay itself, which stands still for a moment, ends no association.
+#[tokio::test]
+async fn a_relay_that_is_gone_for_a_moment_ends_no_association() {
+    let (listener, port) = listener().await;
+    let world = world(through(&format!("socks5://127.0.0.1:{port}")));
+    let client = client(&world, CLIENT);
+    let relay = net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
+    let at = relay.local_addr().expect("bound");
+    client.send_to(b"one", address(A, ONE)).await.expect("sent");
+    let (mut stream, _) = timeout(PATIENCE, request(&listener, false)).await.expect("in time");
+    reply(&mut stream, 0, at).await;
+    let mut buf = [0; 100];
+    let next = async |relay: &net::UdpSocket, buf: &mut [u8]| {
+        timeout(PATIENCE, relay.recv_from(buf)).await.expect("in time").expect("a datagram")
+    };
+    let (_, from) = next(&relay, &mut buf).await;
+    drop(relay);
+    for sent in 2..4 {
+        client.send_to(b"two", address(A, ONE)).await.expect("sent");
+        world.until(|stats| stats.datagrams_up == sent).await;
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let relay = net::UdpSocket::bind(at).await.expect("free");
+    client.send_to(b"six", address(A, TWO)).await.expect("sent");
+    let (length, again) = next(&relay, &mut buf).await;
+    assert_eq!((&buf[length - 3..length], again), (&b"six"[..], from), "the same association");
+    let stats = world.meter.read();
+    assert_eq!((stats.mappings, stats.open_mappings), (1, 1));
+}

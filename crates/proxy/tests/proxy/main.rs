@@ -5,6 +5,7 @@
 mod connections;
 mod exits;
 mod flows;
+mod judge_of_connections;
 mod judge_of_names;
 mod judge_of_translation;
 mod limits;
