@@ -22,7 +22,7 @@
 use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::builtin::NewReno;
 use ackline_tcp_core::policy::cc::{CcInit, EcnUse};
-use ackline_tcp_core::policy::spec::{Entry, Key, Keyed, ParamRow};
+use ackline_tcp_core::policy::spec::{Deployment, Entry, Key, Keyed, ParamRow};
 use ackline_tcp_core::policy::window::{
     DecreaseCx, GrowthCx, MovedBy, Signal, WindowControl, WindowGrowth, Windows,
 };
@@ -36,6 +36,7 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     source: "RFC 8257",
     keys: ParamRow::of::<DctcpParams>,
     ecn: Ecn::Dctcp,
+    deployment: Deployment::Controlled,
     ..Entry::new(Dctcp::NAME, |params| {
         let params = DctcpParams::from_params(Dctcp::NAME, params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(Dctcp::new(init, params))))

@@ -20,13 +20,14 @@
 //! Reno. Congestion on the way back delays it as well.
 
 use crate::round_trip::RoundTrip;
-use ackline_tcp_core::policy::spec::{Entry, Key};
+use ackline_tcp_core::policy::spec::{Deployment, Entry, Key};
 use ackline_tcp_core::policy::window::{DecreaseCx, GrowthCx, MovedBy, WindowGrowth, Windows};
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl};
 use ackline_tcp_core::{Duration, Instant, Window};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     source: "RFC 6817, draft-irtf-iccrg-ledbat-plus-plus",
+    deployment: Deployment::Scavenger,
     ..Entry::growth::<Ledbat>("takes what others leave, and makes a queue of at most 60 ms")
 };
 

@@ -90,7 +90,11 @@ impl<T: ?Sized> Table<T> {
         resolve(&self.entries, self.kind, spec)
     }
 
-    pub(crate) fn entry(&self, spec: &str) -> Result<&Entry<T>, SpecError> {
+    /// The policy that `spec` names.
+    ///
+    /// # Errors
+    /// If there is none of this name, or the text is no name with parameters.
+    pub fn entry(&self, spec: &str) -> Result<&Entry<T>, SpecError> {
         find(&self.entries, self.kind, &spec.parse()?)
     }
 

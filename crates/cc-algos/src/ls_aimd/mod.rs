@@ -56,7 +56,7 @@ use ackline_tcp_core::policy::cc::{
     AckSample, CcInit, Clock, CongestionControl, CongestionEvent, DecreaseFrom, EcnUse, FlowView, Pacing,
     Phase, Reaction, Recovery, Restart, Revise, SendDecision, SentSegment, SsthreshRule, Undo,
 };
-use ackline_tcp_core::policy::spec::{Entry, Keyed as _, ParamRow};
+use ackline_tcp_core::policy::spec::{Deployment, Entry, Keyed as _, ParamRow};
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant, SeqNum, Window};
 use alloc::boxed::Box;
@@ -84,6 +84,7 @@ pub(crate) const DCTCP: Entry<NewCongestionControl> = Entry {
     source: "Ahmed 2019, chapters 6 and 7",
     keys: ParamRow::of::<LsAimdParams>,
     ecn: Ecn::Dctcp,
+    deployment: Deployment::Controlled,
     ..Entry::new("ls-aimd-dctcp", |params| {
         let params = LsAimdParams::from_params(Variant::Dctcp.name(), params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(LsAimd::new(init, Variant::Dctcp, params))))

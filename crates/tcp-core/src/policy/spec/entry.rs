@@ -12,6 +12,20 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::{self, Display};
 
+/// On which networks a congestion control is meant to run: what a comparison with others may ask of
+/// it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Deployment {
+    /// The Internet, as an equal of other traffic.
+    #[default]
+    General,
+    /// The Internet, behind other traffic: it yields (RFC 6817).
+    Scavenger,
+    /// Networks of one operator, where all senders are alike and queues are set up for it (RFC
+    /// 8257, section 6).
+    Controlled,
+}
+
 /// A policy in a table. `T` is the type of its maker, such as
 /// [`NewCongestionControl`](crate::policy::NewCongestionControl).
 ///
@@ -58,6 +72,8 @@ pub struct Entry<T: ?Sized> {
     /// For congestion controls: the ECN feedback that the algorithm is designed for. Connections
     /// request it unless [`ConnConfig::ecn`](crate::ConnConfig::ecn) is set explicitly.
     pub ecn: Ecn,
+    /// For congestion controls: on which networks it is meant to run.
+    pub deployment: Deployment,
     /// Checks the parameters and returns the maker.
     pub make: fn(&Params) -> Result<Arc<T>, SpecError>,
 }
@@ -66,7 +82,16 @@ impl<T: ?Sized> Entry<T> {
     /// An entry with only a name and a maker.
     #[must_use]
     pub const fn new(name: &'static str, make: fn(&Params) -> Result<Arc<T>, SpecError>) -> Self {
-        Self { name, aliases: &[], summary: "", source: "", keys: Vec::new, ecn: Ecn::Off, make }
+        Self {
+            name,
+            aliases: &[],
+            summary: "",
+            source: "",
+            keys: Vec::new,
+            ecn: Ecn::Off,
+            deployment: Deployment::General,
+            make,
+        }
     }
 
     /// Its parameters.

@@ -12,7 +12,7 @@ mod error;
 pub(crate) mod key;
 mod nearest;
 
-pub use entry::{Entry, PolicyKind, find, resolve};
+pub use entry::{Deployment, Entry, PolicyKind, find, resolve};
 pub use error::SpecError;
 pub(crate) use key::written;
 pub use key::{Key, Keyed, ParamRow, WordOr, set_keys};
