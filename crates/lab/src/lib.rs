@@ -50,6 +50,7 @@ mod layout;
 mod merge;
 mod meter;
 mod network;
+pub mod paths;
 pub mod plot;
 mod points;
 mod policy_metrics;

@@ -127,6 +127,13 @@ pub(crate) struct ScenarioArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Path")]
 pub(crate) struct PathArgs {
+    /// A path with a name, in place of what the other options leave out: dsl, cable, lte, 5g, wifi,
+    /// leo, geo, datacentre; lte:rate=12mbit,seed=3
+    ///
+    /// The program is at the user's end. docs/paths.md says what each is like, and where its
+    /// numbers are from.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) path: Option<String>,
     /// Rate of each direction: 10mbit [default: none, packets take no time]
     #[arg(long)]
     pub(crate) rate: Option<String>,
@@ -214,6 +221,7 @@ Examples:
   ackline emulate --rate 10mbit --up rate=1mbit --delay 20ms --queue codel -- bash
   ackline emulate fairness.toml --set node.sender.world=kernel --out live
   ackline emulate fairness.toml --set node.sender.world=kernel --both
+  ackline emulate --path lte -- curl -o /dev/null http://192.0.2.7/
   ackline emulate --trace lte.up --down trace=lte.down -- ./client
   ackline emulate --scenario fairness.toml --set conn.cc=cubic --at sender-1 --exit receiver-1 -- ./client
 

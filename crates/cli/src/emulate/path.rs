@@ -49,6 +49,11 @@ fn settings(args: &PathArgs) -> Vec<(String, String)> {
         ("--queue", "queue", args.queue.as_deref().map(queue)),
         (&impairing, "impairments", impairments),
     ];
+    // The way out of the program is the user's way up.
+    let named = args.path.as_deref().map(|name| {
+        let ending = if name.contains(':') { "," } else { ":" };
+        ("--path".to_owned(), format!("path={name}{ending}way=up"))
+    });
     let both = both.into_iter().flat_map(|(option, key, value)| {
         let each = |value| ["", "back."].map(|way| (option.to_owned(), format!("{way}{key}={value}")));
         value.map(each).into_iter().flatten()
@@ -58,7 +63,7 @@ fn settings(args: &PathArgs) -> Vec<(String, String)> {
     };
     let up = args.up.iter().map(|setting| one("--up", "", setting));
     let down = args.down.iter().map(|setting| one("--down", "back.", setting));
-    both.chain(up).chain(down).collect()
+    named.into_iter().chain(both).chain(up).chain(down).collect()
 }
 
 /// `queue=codel:target=5ms` and `queue=50p` become what a scenario has.

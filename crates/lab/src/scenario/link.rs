@@ -3,7 +3,8 @@
 use super::reader::{Item, Table};
 use crate::error::ScenarioError;
 use ackline_netsim::impair::{
-    Corrupt, DropList, Duplicate, During, GilbertElliott, Impairment, Jitter, Loss, Reorder, Which,
+    Batch, Corrupt, DropList, Duplicate, During, GilbertElliott, Impairment, Jitter, Loss, Policer, Reorder,
+    Steps, Which,
 };
 use ackline_netsim::queue::{
     Action, Adaptive, Arithmetic, CeThreshold, CoDel, CoDelParams, CurvyRed, CurvyRedParams, DropTail,
@@ -61,6 +62,10 @@ pub(crate) enum ImpairSetup {
     Corrupt(f64, u32),
     Reorder(f64, Duration),
     Jitter(Duration, bool),
+    Batch(Duration),
+    Policer(u64, u64),
+    /// Of a named path: so long each, and what is added.
+    Steps(Duration, Vec<Duration>),
     /// Another one, from an instant until another one.
     During(Instant, Instant, Box<ImpairSetup>),
 }
@@ -75,6 +80,14 @@ impl PathSetup {
             queue: QueueSetup::DropTail(Limit::Packets(1_000)),
             impairments: vec![],
         }
+    }
+
+    /// Both directions of the path that a link's table names; without one, no rate limit and no
+    /// delay.
+    pub(crate) fn named(table: &Table<'_>) -> Result<(Self, Option<Self>)> {
+        let Some(item) = table.get("path") else { return Ok((Self::empty(), None)) };
+        let (there, back) = crate::paths::resolve(item.text()?).map_err(|error| item.error(error))?;
+        Ok((there, Some(back)))
     }
 
     /// `base` with what the table says. Trace files are found from `folder` on.
@@ -332,6 +345,8 @@ fn impairment(item: &Item<'_>) -> Result<ImpairSetup> {
             let bits = table.or("bits", 1, |item| Ok(item.integer()? as u32))?;
             ImpairSetup::Corrupt(share("probability")?, bits)
         }
+        "batch" => ImpairSetup::Batch(table.need("every")?.time()?),
+        "policer" => ImpairSetup::Policer(table.need("rate")?.rate()?, table.need("bucket")?.bytes()?),
         "reorder" => ImpairSetup::Reorder(share("probability")?, table.need("by")?.time()?),
         _ => {
             let reorders = table.or("reorders", false, Item::switch)?;
@@ -395,6 +410,9 @@ impl ImpairSetup {
             Self::Corrupt(probability, bits) => Box::new(Corrupt::new(probability, bits)),
             Self::Reorder(probability, by) => Box::new(Reorder::new(probability, by)),
             Self::Jitter(limit, reorders) => Box::new(Jitter::new(limit, reorders)),
+            Self::Batch(every) => Box::new(Batch::new(every)),
+            Self::Policer(rate, bucket) => Box::new(Policer::new(rate, bucket)),
+            Self::Steps(every, added) => Box::new(Steps::new(every, added)),
             Self::During(from, until, inner) => Box::new(During::new(from, until, inner.build())),
         }
     }

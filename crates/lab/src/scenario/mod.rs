@@ -38,7 +38,7 @@
 
 mod app;
 pub mod keys;
-mod link;
+pub(crate) mod link;
 mod options;
 pub(crate) mod quantity;
 mod reader;

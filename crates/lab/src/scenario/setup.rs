@@ -367,18 +367,17 @@ fn links(item: &Item<'_>, nodes: &Names, folder: &Path) -> Result<(Vec<LinkSetup
     for item in item.list()? {
         let table = item.table()?;
         let name = table.maybe("name", Item::name)?;
-        let path = PathSetup::read(&table, &PathSetup::empty(), folder)?;
+        let (named, named_back) = PathSetup::named(&table)?;
+        let path = PathSetup::read(&table, &named, folder)?;
         let (pairs, back) = match (table.get("between"), table.get("from"), table.get("to")) {
             (Some(ends), None, None) => {
                 let [first, second] = <[Item<'_>; 2]>::try_from(ends.list()?)
                     .map_err(|_| ends.error("a link is between two nodes: between = [\"a\", \"b\"]"))?;
                 let pairs = pairs(&ends, &nodes.find(&first, "node")?, &nodes.find(&second, "node")?)?;
+                let base = named_back.as_ref().unwrap_or(&path);
                 let back = match table.get("back") {
-                    None => path.clone(),
-                    Some(item) => {
-                        let back = item.table()?;
-                        PathSetup::read(&back, &path, folder)?
-                    }
+                    None => base.clone(),
+                    Some(item) => PathSetup::read(&item.table()?, base, folder)?,
                 };
                 (pairs, Some(back))
             }

@@ -36,8 +36,8 @@ fn error(from: &str, to: &str) -> String {
 fn a_mistyped_key_is_refused_with_its_place_and_what_was_meant() {
     assert_eq!(
         error("rate = ", "rte = "),
-        "net.toml:10:1: link.wire.rte: unknown key; did you mean `rate`? (allowed: name, between, from, to, back, rate, \
-         trace, delay, framing, queue, impairments)"
+        "net.toml:10:1: link.wire.rte: unknown key; did you mean `rate`? (allowed: name, between, from, to, back, path, \
+         rate, trace, delay, framing, queue, impairments)"
     );
     assert_eq!(
         error("kind = \"bulk\"", "kind = \"bulk\"\nsise = \"10k\""),

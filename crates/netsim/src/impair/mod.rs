@@ -6,12 +6,16 @@ mod drop_list;
 mod during;
 mod jitter;
 mod loss;
+mod policer;
+mod timed;
 
 pub use corrupt::Corrupt;
 pub use drop_list::{Choose, DropList, Which};
 pub use during::During;
 pub use jitter::{Duplicate, Jitter, Reorder};
 pub use loss::{GilbertElliott, Loss};
+pub use policer::Policer;
+pub use timed::{Batch, Steps};
 
 use crate::packet::Packet;
 use crate::rng::SimRng;

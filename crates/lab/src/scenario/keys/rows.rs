@@ -239,6 +239,11 @@ static LINK: Section = Section::new(
         Key::maybe("from", NameOf("node"), "where a link with one direction begins"),
         Key::maybe("to", NameOf("node"), "where it ends"),
         Key::maybe("back", Table(&BACK), "keys that differ on the way from the second node to the first"),
+        Key::maybe(
+            "path",
+            Text,
+            "a path with a name, which what else the link says stands over: `dsl`, `cable`, `lte`, `5g`, `wifi`, `leo`, `geo`, `datacentre`; `lte:rate=12mbit,seed=3` has another mean rate and another walk, and with `way=up` the link leads from the user to the network",
+        ),
         PATH[0],
         PATH[1],
         PATH[2],
@@ -548,6 +553,21 @@ static IMPAIRMENT: Section = Section {
             keys: &[
                 Key::need("probability", Probability, "probability for each packet"),
                 Key::need("by", Period, "the delay"),
+            ],
+            options: None,
+        },
+        Kind {
+            name: "batch",
+            summary: "Holds packets and releases them together, as links do that send in aggregates.",
+            keys: &[Key::need("every", Period, "from one release to the next")],
+            options: None,
+        },
+        Kind {
+            name: "policer",
+            summary: "Drops what exceeds a rate after a burst: a token bucket without a queue.",
+            keys: &[
+                Key::need("rate", Rate, "rate at which the bucket fills, in IP bytes"),
+                Key::need("bucket", Bytes(1_500, 1 << 40), "bytes that may come at once"),
             ],
             options: None,
         },
