@@ -35,6 +35,7 @@ mod demo;
 mod drill;
 mod egress;
 mod emulate;
+mod evaluate;
 mod explain;
 mod failure;
 mod filter;
@@ -113,6 +114,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Merge(args) => sim::merge::run(args, &registry),
         Command::Plot(args) => plot::run(args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Evaluate(args) => evaluate::run(args, &registry),
         Command::List(args) => list::run(args, &registry),
         Command::New(args) => new::run(args, &registry),
         Command::Completions(args) => completions(args.shell, &registry),

@@ -50,7 +50,8 @@ pub(crate) fn run(args: &NewArgs, registry: &Registry) -> Result<(), Failure> {
         None => here.ancestors().find(|folder| is_checkout(folder)).map(Path::to_owned),
     };
     let fill = |text: &str| {
-        text.replace("{{name}}", name)
+        text.replace("{{league}}", league(args.kind))
+            .replace("{{name}}", name)
             .replace("{{kind}}", &kind.to_string())
             .replace("{{keyword}}", kind.keyword())
             .replace("{{ackline}}", &dependency(checkout.as_deref(), ""))
@@ -73,6 +74,16 @@ pub(crate) fn run(args: &NewArgs, registry: &Registry) -> Result<(), Failure> {
         output::say(&format!("it depends on {REPOSITORY}; --path DIR makes it depend on a checkout"));
     }
     Ok(())
+}
+
+/// Congestion controls have a league.
+const fn league(kind: NewKind) -> &'static str {
+    match kind {
+        NewKind::Cc => {
+            "cargo run --release -- evaluate {{name}} --quick    # beside Reno and CUBIC: throughput, delay, fairness, harm\n"
+        }
+        NewKind::Ack | NewKind::Rto | NewKind::Sched => "",
+    }
 }
 
 /// Words of Rust (The Rust Reference, "Keywords"), with those that are reserved. None can be the

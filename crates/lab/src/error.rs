@@ -88,6 +88,12 @@ pub enum RunError {
     /// The run cannot take place.
     #[error(transparent)]
     Stage(#[from] StageError),
+    /// The hosts send more packets than the run has room for.
+    #[error("{packets} packets were sent, more than the run has room for")]
+    Flood {
+        /// How many.
+        packets: u64,
+    },
     /// The pool of threads could not be made.
     #[error("cannot start {threads} threads: {message}")]
     Threads {

@@ -47,6 +47,7 @@ mod folder;
 mod goodput;
 pub mod grid;
 mod layout;
+pub mod league;
 mod merge;
 mod meter;
 mod network;

@@ -10,7 +10,7 @@ use crate::scenario::setup::{FlowSetup, NodeSetup, Setup};
 use crate::scenario::{End, Ends, Scenario};
 use crate::scene::Scene;
 use crate::sequence::{SequenceRecorder, TimeSequence};
-use crate::stage::{StageError, Stages, Virtual, World, cc_name};
+use crate::stage::{Stages, Virtual, World, cc_name};
 use crate::stats::{Spread, jain};
 use crate::transfers::{FlowPath, Transfers};
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
@@ -90,6 +90,9 @@ pub(crate) struct RunOutputs {
     pub(crate) sequence: bool,
     /// Every packet has octets.
     pub(crate) wire: bool,
+    /// End with [`RunError::Flood`] once hosts have sent more packets. Looked at at the end of each
+    /// bin. `None`: no limit.
+    pub(crate) most_packets: Option<u64>,
 }
 
 /// Where a capture goes.
@@ -147,7 +150,7 @@ pub(crate) fn perform(
     };
 
     net.begin(outside, setup.measure.interval)?;
-    let mut bins = Bins::new(&setup);
+    let mut bins = Bins::new(&setup, wanted.most_packets);
     bins.run_until(&mut net, window.0)?;
     let before = Snapshot::take(&setup, &mut net);
     bins.run_until(&mut net, window.1)?;
@@ -290,18 +293,23 @@ struct Bins<'a> {
     received: Vec<Vec<u64>>,
     /// Of each flow, up to the last bin's end.
     total: Vec<u64>,
+    most_packets: Option<u64>,
 }
 
 impl<'a> Bins<'a> {
-    fn new(setup: &'a Setup) -> Self {
+    fn new(setup: &'a Setup, most_packets: Option<u64>) -> Self {
         let flows = setup.flows.len();
         let next = setup.measure.bins.map(|bins| (bins, Instant::ZERO + bins));
-        Self { setup, next, received: vec![vec![]; flows], total: vec![0; flows] }
+        Self { setup, next, received: vec![vec![]; flows], total: vec![0; flows], most_packets }
     }
 
-    fn run_until(&mut self, net: &mut Network, until: Instant) -> Result<(), StageError> {
+    fn run_until(&mut self, net: &mut Network, until: Instant) -> Result<(), RunError> {
         while let Some((length, end)) = self.next.filter(|(_, end)| *end <= until) {
             net.run_until(end)?;
+            let packets = net.sim.packets();
+            if self.most_packets.is_some_and(|most| packets > most) {
+                return Err(RunError::Flood { packets });
+            }
             let total = received_by_flow(self.setup, net);
             for ((bins, before), total) in self.received.iter_mut().zip(&mut self.total).zip(total) {
                 bins.push(total - *before);
@@ -309,7 +317,7 @@ impl<'a> Bins<'a> {
             }
             self.next = Some((length, end + length));
         }
-        net.run_until(until)
+        Ok(net.run_until(until)?)
     }
 }
 

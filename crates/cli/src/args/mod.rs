@@ -8,6 +8,7 @@ pub(crate) mod column;
 pub(crate) mod control;
 pub(crate) mod drill;
 pub(crate) mod emulate;
+pub(crate) mod evaluate;
 pub(crate) mod figures;
 pub(crate) mod limits;
 pub(crate) mod metrics;
@@ -30,6 +31,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use control::{NstatArgs, PublishArgs, SetArgs, SsArgs, TopArgs};
 use drill::DrillArgs;
 use emulate::{EmulateArgs, EmulatePacing};
+use evaluate::EvaluateArgs;
 use figures::FigureArgs;
 use ipnet::IpNet;
 use proxy::ProxyArgs;
@@ -70,6 +72,7 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     Plot(PlotArgs),
     Reproduce(ReproduceArgs),
+    Evaluate(EvaluateArgs),
     List(ListArgs),
     New(NewArgs),
     Completions(CompletionsArgs),
@@ -684,10 +687,13 @@ version of ackline are the same.";
 /// The result is, byte for byte, the folder that one ackline sim of the whole scenario would have
 /// written. Scenario, values, seed and version of ackline must be the same; a run that is there
 /// twice must be the same, too. If a point is missing, its number is named and nothing is written.
+///
+/// Of folders of ackline evaluate the finished runs are joined, and ackline evaluate --out makes the
+/// table of them, and runs what is missing.
 #[derive(Args)]
 #[command(after_long_help = MERGE_EXAMPLES)]
 pub(crate) struct MergeArgs {
-    /// Folders that ackline sim --points --out has written
+    /// Folders that ackline sim --points --out, or ackline evaluate --points --out, has written
     #[arg(value_name = "DIR", required = true)]
     pub(crate) folders: Vec<PathBuf>,
     /// Folder for the whole
@@ -701,7 +707,8 @@ const MERGE_EXAMPLES: &str = "\
 Examples:
   ackline sim big.toml --points 0..500 --out part1
   ackline sim big.toml --points 500.. --out part2
-  ackline merge part1 part2 --out whole";
+  ackline merge part1 part2 --out whole
+  ackline merge league1 league2 --out league         then:  ackline evaluate --out league";
 
 /// Overlay the results of several runs in the same plots
 ///

@@ -7,6 +7,9 @@ use crate::output::print;
 use ackline::Registry;
 
 pub(crate) fn run(args: &MergeArgs, registry: &Registry) -> Result<(), Failure> {
+    if args.folders.iter().all(|folder| crate::evaluate::has_runs(folder)) {
+        return crate::evaluate::merge(args);
+    }
     let (scenario, done) = ackline_lab::merge(&args.folders, &args.out, registry)?;
     let has = |name: &str| args.out.join(name).exists();
     let files = Files { plots: has("report.html"), plot_runs: false, pcap: has("pcap") };

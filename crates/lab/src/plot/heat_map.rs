@@ -37,15 +37,46 @@ pub struct HeatMap {
     pub framed: Vec<(usize, usize)>,
 }
 
+/// A matrix of verdicts: a [`HeatMap`] whose values are 0 (pass), 1 (undecided), 2 (warn) and 3
+/// (fail), with texts in its cells. Those who confuse red and green can tell the colours apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct VerdictMap {
+    /// Headings and verdicts.
+    pub map: HeatMap,
+    /// What stands in the cells, row by row.
+    pub labels: Vec<Vec<String>>,
+    /// Pale colours: these are no verdicts yet.
+    pub is_pale: bool,
+}
+
 /// From low to high: dark violet, blue, green, yellow; about equal steps of lightness.
 const COLOURS: [[u8; 3]; 5] =
     [[0x44, 0x01, 0x54], [0x3b, 0x52, 0x8b], [0x21, 0x90, 0x8d], [0x5d, 0xc8, 0x63], [0xfd, 0xe7, 0x25]];
+
+/// Verdicts: pass, undecided, warn, fail (after Okabe and Ito 2008).
+const VERDICTS: [[u8; 3]; 4] =
+    [[0x56, 0xb4, 0xe9], [0xc8, 0xc8, 0xc8], [0xf0, 0xe4, 0x42], [0xd5, 0x5e, 0x00]];
+
+/// The same, pale.
+const PALE: [[u8; 3]; 4] = [[0xbb, 0xe1, 0xf6], [0xe9, 0xe9, 0xe9], [0xf9, 0xf4, 0xb3], [0xee, 0xbf, 0x99]];
+
+impl VerdictMap {
+    pub(super) fn canvas(&self, options: &PlotOptions) -> Canvas {
+        let map = HeatMap { range: Some((0.0, 3.0)), ..self.map.clone() };
+        map.canvas_with(options, &self.labels, if self.is_pale { &PALE } else { &VERDICTS })
+    }
+}
 
 /// A frame around a cell.
 const FRAME: Colour = Colour::Rgb(0xe0, 0x3b, 0x3b);
 
 impl HeatMap {
     pub(super) fn canvas(&self, options: &PlotOptions) -> Canvas {
+        self.canvas_with(options, &[], &COLOURS)
+    }
+
+    /// With `labels` in place of numbers, if there are any, and colours between `stops`.
+    fn canvas_with(&self, options: &PlotOptions, labels: &[Vec<String>], stops: &[[u8; 3]]) -> Canvas {
         let across = options.size.map_or(WIDTH, |size| size.width * Size::PIXELS);
         let font = font_size(across);
         let margin = font * 0.5;
@@ -89,14 +120,15 @@ impl HeatMap {
             for (column, value) in values.iter().enumerate() {
                 let Some(value) = value else { continue };
                 let (x, y) = (left + column as f64 * wide, top + row as f64 * high);
-                let (red, green, blue) = colour(self.share(*value, low, most));
+                let (red, green, blue) = colour(self.share(*value, low, most), stops);
                 canvas.rect(
                     (x + 0.8, y + 0.8),
                     (x + wide - 0.8, y + high - 0.8),
                     Colour::Rgb(red, green, blue),
                 );
                 let ink = if lightness((red, green, blue)) > 0.5 { 0 } else { 255 };
-                let label = format!("{value:.0$}", self.digits);
+                let given = labels.get(row).and_then(|labels| labels.get(column));
+                let label = given.cloned().unwrap_or_else(|| format!("{value:.0$}", self.digits));
                 let size = font.min(wide / width(&label, 1.0).max(1.0) * 0.9);
                 let at = (x + wide / 2.0, y + high / 2.0 + size * 0.35);
                 canvas.text(
@@ -133,11 +165,11 @@ impl HeatMap {
     }
 }
 
-fn colour(share: f64) -> (u8, u8, u8) {
-    let place = share * (COLOURS.len() - 1) as f64;
-    let first = (place as usize).min(COLOURS.len() - 2);
+fn colour(share: f64, stops: &[[u8; 3]]) -> (u8, u8, u8) {
+    let place = share * (stops.len() - 1) as f64;
+    let first = (place as usize).min(stops.len() - 2);
     let part = place - first as f64;
-    let (from, to) = (COLOURS[first], COLOURS[first + 1]);
+    let (from, to) = (stops[first], stops[first + 1]);
     let mix = |place: usize| {
         let (from, to) = (f64::from(from[place]), f64::from(to[place]));
         libm::round(from + (to - from) * part) as u8

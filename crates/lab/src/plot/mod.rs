@@ -22,7 +22,8 @@ mod unit;
 pub(crate) use canvas::OVERHANG;
 pub use figure::Figure;
 pub(crate) use figure::marked;
-pub use heat_map::HeatMap;
+pub use heat_map::{HeatMap, VerdictMap};
+pub(crate) use palette::HUES;
 pub use palette::Look;
 pub use run_plots::RunPlots;
 pub(crate) use run_plots::{TIME_SEQUENCE, is_time_sequence};
@@ -229,7 +230,7 @@ macro_rules! figures {
     )*};
 }
 
-figures!(Chart, Panels, HeatMap);
+figures!(Chart, Panels, HeatMap, VerdictMap);
 
 impl Drawing for Chart {
     fn title(&self) -> Cow<'_, str> {
@@ -257,6 +258,16 @@ impl Drawing for Panels {
 impl Drawing for HeatMap {
     fn title(&self) -> Cow<'_, str> {
         self.title.as_str().into()
+    }
+
+    fn draw(&self, options: &PlotOptions) -> Canvas {
+        self.canvas(options)
+    }
+}
+
+impl Drawing for VerdictMap {
+    fn title(&self) -> Cow<'_, str> {
+        self.map.title.as_str().into()
     }
 
     fn draw(&self, options: &PlotOptions) -> Canvas {

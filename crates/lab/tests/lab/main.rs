@@ -3,6 +3,7 @@
 mod batches;
 mod bbr;
 mod docs;
+mod league;
 mod library;
 mod reports;
 mod runs;

@@ -1,0 +1,80 @@
+//! What `ackline evaluate` takes.
+
+use super::OutputArgs;
+use ackline_lab::PointRange;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Compare congestion controls in one fixed matrix of scenarios: the league
+///
+/// Runs each control alone, beside its like and beside Reno and CUBIC, over paths with every size
+/// of buffer, with losses, reordering, outages, queue management and other traffic, in virtual
+/// time, with the same seeds for all. Prints a table with a column for each control and a row for
+/// each criterion, which names its bars: mostly what Reno and CUBIC do in the same cell (RFC 9743).
+///
+/// Reno, CUBIC and CUBIC with a pacer always take part, since the others are compared with them.
+#[derive(Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct EvaluateArgs {
+    /// Congestion controls, with parameters as --cc takes them [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Run a small matrix: eighteen short cells with two seeds, and no verdicts
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Run these cells only, by name or family: S-20-40-1, H
+    #[arg(long = "cell", value_name = "CELL", value_delimiter = ',')]
+    pub(crate) cells: Vec<String>,
+    /// List the cells, with their seeds and what they cost
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print the scenario of a cell with the first control, for ackline sim
+    #[arg(long, value_name = "CELL", conflicts_with = "list")]
+    pub(crate) scenario: Option<String>,
+    /// Number of seeds of each cell [default: the cell's own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) seeds: Option<u32>,
+    /// Folder for finished runs, pages and data; finished runs in it are not repeated
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Run these of all runs only, by number: 0..500; ackline merge joins the folders
+    #[arg(long, value_name = "A..B", requires = "out")]
+    pub(crate) points: Option<PointRange>,
+    /// Make pages from a league.json: nothing is run
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "cells", "seeds", "points", "refresh"])]
+    pub(crate) from: Option<PathBuf>,
+    /// Add the controls of another one's league.json, of the same matrix, as it reports them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) overlay: Vec<PathBuf>,
+    /// Run all controls, and write the page and its data anew, in docs
+    ///
+    /// For a checkout of ackline. Finished runs are kept in docs/league/refresh until the page is
+    /// written, so an interrupted command goes on if it is repeated.
+    #[arg(long, conflicts_with_all = ["names", "cells", "seeds", "points", "out", "overlay"])]
+    pub(crate) refresh: bool,
+    /// Exit with status 1 if a control fails a criterion
+    ///
+    /// Otherwise only a run that did not end as it should, or a standard control that misses what
+    /// is known of it, is a failure.
+    #[arg(long)]
+    pub(crate) bars: bool,
+    /// Number of parallel runs; results do not depend on it [default: one per core]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackline evaluate --quick
+  ackline evaluate bbr cubic:beta=0.8 --out league
+  ackline evaluate hstcp --cell S,L-1e-3
+  ackline evaluate bbr --scenario H-cubic-1 > h.toml            then:  ackline sim h.toml --seed 3
+  ackline evaluate --points 0..2000 --out part1; ackline merge part1 part2 --out whole; ackline evaluate --out whole
+  ackline evaluate --overlay theirs/league/league.json --out league
+
+A run is kept by the sources of the simulator, its scenario and its seed; a second evaluation gives the same bytes.
+
+Exit status: 0; 1 if a run did not end as it should, a standard control misses what is known of it, or, with --bars, a control \
+fails a criterion; others as in ackline --help.";

@@ -1,0 +1,236 @@
+//! An evaluation as one JSON document, and such documents of others.
+
+use super::contestant::Contestant;
+use super::criteria::CRITERIA;
+use super::evaluation::Evaluation;
+use super::judgement::Verdict;
+use super::matrix::Matrix;
+use super::measures::Measures;
+use super::runs::{Finished, Options, Stand};
+use super::statistics::Interval;
+use crate::error::RunError;
+use crate::folder::json;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// `league.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LeagueResult {
+    /// `M1` or `M1-quick`.
+    pub matrix: String,
+    /// The hash of all its scenarios.
+    pub hash: String,
+    /// The version of ackline.
+    pub version: String,
+    /// The hash of the simulator's sources.
+    pub engine: String,
+    /// Who, with what the criteria say.
+    pub entries: Vec<Entry>,
+    /// The victims alone, by cell and seed.
+    pub alone: Vec<Cells>,
+    /// What known controls must give.
+    pub sanity: Vec<SanityRow>,
+}
+
+/// A contestant in a document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Who.
+    pub contestant: Contestant,
+    /// By criterion.
+    pub criteria: BTreeMap<String, Vec<CellVerdict>>,
+    /// All measures.
+    pub cells: Vec<Cells>,
+}
+
+/// A criterion in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellVerdict {
+    /// The cell.
+    pub cell: String,
+    /// Of the criterion's number; `None` if a run did not end as it should.
+    pub interval: Option<Interval>,
+    /// One number per seed.
+    pub values: Vec<f64>,
+    /// `None`: shown without one.
+    pub verdict: Option<Verdict>,
+}
+
+/// The runs of one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cells {
+    /// The cell.
+    pub cell: String,
+    /// By seed.
+    pub seeds: BTreeMap<u32, Stand>,
+}
+
+/// A row of what is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SanityRow {
+    /// The control.
+    pub control: String,
+    /// The cell.
+    pub cell: String,
+    /// What is measured.
+    pub what: String,
+    /// The least that is expected.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+    /// The mean over seeds.
+    pub measured: f64,
+    /// Whether it is between them.
+    pub holds: bool,
+}
+
+impl LeagueResult {
+    /// Reads a document of this matrix.
+    ///
+    /// # Errors
+    /// If it is none, or of another matrix.
+    pub fn read(path: &Path, matrix: &Matrix) -> Result<Self, RunError> {
+        let wrong = |message: String| RunError::Content { path: path.to_owned(), message };
+        let text = fs::read_to_string(path).map_err(|error| RunError::file("read", path, error))?;
+        let result: Self = serde_json::from_str(&text)
+            .map_err(|error| wrong(format!("this is no league.json of ackline evaluate --out: {error}")))?;
+        let (name, hash) = (matrix.name, matrix.hash());
+        if (result.matrix.as_str(), &result.hash) != (name, &hash) {
+            return Err(wrong(format!(
+                "it is of the matrix {} {}, and this is {name} {hash}: their results do not belong in one table",
+                result.matrix, result.hash
+            )));
+        }
+        Ok(result)
+    }
+
+    /// Its runs, those of a contestant under the name that `named` gives it.
+    fn runs(&self, named: impl Fn(&str) -> String) -> Finished {
+        let alone = self.alone.iter().map(|cells| (String::new(), cells));
+        let theirs = self.entries.iter().flat_map(|entry| {
+            let name = named(&entry.contestant.spec);
+            entry.cells.iter().map(move |cells| (name.clone(), cells))
+        });
+        let runs = alone.chain(theirs).flat_map(|(name, cells)| {
+            let seeds = cells.seeds.iter();
+            seeds.map(move |(seed, stand)| ((cells.cell.clone(), name.clone(), *seed), stand.clone()))
+        });
+        runs.collect()
+    }
+}
+
+impl Evaluation {
+    /// The evaluation that a document is of, judged again. Nothing is run.
+    #[must_use]
+    pub fn of_result(matrix: Matrix, result: &LeagueResult) -> Self {
+        let options = Options { engine: result.engine.clone(), ..Options::default() };
+        let finished = result.runs(str::to_owned);
+        let contestants: Vec<Contestant> =
+            result.entries.iter().map(|entry| entry.contestant.clone()).collect();
+        let resumed = finished.len();
+        Self { matrix, options, rows: vec![], sanity: vec![], finished, resumed, missing: 0 }
+            .judged(&contestants)
+    }
+
+    /// The same with the contestants of another document, as it reports them; `label` stands behind
+    /// names that are taken.
+    #[must_use]
+    pub fn with_overlay(mut self, result: &LeagueResult, label: &str) -> Self {
+        let mut contestants: Vec<Contestant> = self.rows.iter().map(|row| row.contestant.clone()).collect();
+        let taken: Vec<String> = contestants.iter().map(|contestant| contestant.spec.clone()).collect();
+        let named = |spec: &str| match taken.iter().any(|other| other == spec) {
+            true => format!("{spec} ({label})"),
+            false => spec.to_owned(),
+        };
+        // Their baselines would be ours again.
+        let theirs = result.entries.iter().map(|entry| &entry.contestant).filter(|it| !it.is_baseline());
+        contestants.extend(theirs.map(|it| Contestant {
+            spec: named(&it.spec),
+            is_built_in: false,
+            ..it.clone()
+        }));
+        for (key, stand) in result.runs(named) {
+            self.finished.entry(key).or_insert(stand);
+        }
+        self.judged(&contestants)
+    }
+}
+
+impl Evaluation {
+    /// Everything, as data.
+    #[must_use]
+    pub fn result(&self) -> LeagueResult {
+        let cells = |spec: &str| {
+            let of = |cell: &super::Cell| {
+                let key = |seed| (cell.id.clone(), spec.to_owned(), seed);
+                let runs = self.finished.range(key(0)..=key(u32::MAX));
+                let seeds: BTreeMap<u32, Stand> =
+                    runs.map(|((_, _, seed), stand)| (*seed, stand.clone())).collect();
+                (!seeds.is_empty()).then(|| Cells { cell: cell.id.clone(), seeds })
+            };
+            self.matrix.cells.iter().filter_map(of).collect::<Vec<_>>()
+        };
+        let entries = self.rows.iter().map(|row| {
+            let criteria =
+                CRITERIA.iter().zip(&row.outcomes).filter(|(_, outcome)| !outcome.variants.is_empty());
+            let criteria = criteria.map(|(criterion, outcome)| {
+                let verdicts = outcome.variants.iter().map(|variant| CellVerdict {
+                    cell: variant.cell.clone(),
+                    interval: variant.interval,
+                    values: variant.values.clone(),
+                    // Two seeds give no verdict.
+                    verdict: variant.verdict.filter(|_| self.matrix.judges()),
+                });
+                (criterion.name.to_owned(), verdicts.collect())
+            });
+            Entry {
+                contestant: row.contestant.clone(),
+                criteria: criteria.collect(),
+                cells: cells(&row.contestant.spec),
+            }
+        });
+        let sanity = self.sanity.iter().map(|row| SanityRow {
+            control: row.control.to_owned(),
+            cell: row.cell.to_owned(),
+            what: row.what.to_owned(),
+            low: row.low,
+            high: row.high,
+            measured: row.measured,
+            holds: row.holds(),
+        });
+        LeagueResult {
+            matrix: self.matrix.name.to_owned(),
+            hash: self.matrix.hash(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: self.options.engine.clone(),
+            entries: entries.collect(),
+            alone: cells(""),
+            sanity: sanity.collect(),
+        }
+    }
+
+    /// The document in one line.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        json(&self.result())
+    }
+
+    /// A line for each contestant, cell, seed and measure.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        let mut text = "cell,policy,seed,measure,value\n".to_owned();
+        for ((cell, spec, seed), stand) in &self.finished {
+            let measures = match stand {
+                Stand::Done(measures) => measures.clone(),
+                Stand::Flood => Measures::from([("flood".to_owned(), 1.0)]),
+                Stand::Panicked(_) => Measures::from([("panicked".to_owned(), 1.0)]),
+            };
+            for (measure, value) in measures {
+                text += &format!("{cell},\"{spec}\",{seed},{measure},{value}\n");
+            }
+        }
+        text
+    }
+}
