@@ -71,7 +71,7 @@ Examples:
   ackline evaluate bbr cubic:beta=0.8 --out league
   ackline evaluate hstcp --cell S,L-1e-3
   ackline evaluate bbr --scenario H-cubic-1 > h.toml            then:  ackline sim h.toml --seed 3
-  ackline evaluate --points 0..2000 --out part1; ackline merge part1 part2 --out whole; ackline evaluate --out whole
+  ackline evaluate --points 0..2000 --out part1                 then:  ackline merge part1 part2 --out whole
   ackline evaluate --overlay theirs/league/league.json --out league
 
 A run is kept by the sources of the simulator, its scenario and its seed; a second evaluation gives the same bytes.

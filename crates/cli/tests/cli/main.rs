@@ -10,6 +10,7 @@ mod demo;
 mod dev;
 mod emulate;
 mod emulate_scenario;
+mod evaluate;
 mod explain;
 mod explain_kernels;
 mod fields;

@@ -293,7 +293,7 @@ fn help_and_version_succeed_and_teach() {
     assert!(text.contains("Exit status:"), "{text}");
 }
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "demo",
     "send",
     "recv",
@@ -304,6 +304,7 @@ const COMMANDS: [&str; 13] = [
     "merge",
     "plot",
     "reproduce",
+    "evaluate",
     "list",
     "new",
     "completions",

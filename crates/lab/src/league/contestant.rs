@@ -55,7 +55,7 @@ impl Contestant {
             source: entry.source.to_owned(),
             scope: scope.to_owned(),
             ecn: ecn.to_owned(),
-            paces: paces(&*maker),
+            paces: paces(&*maker, entry.ecn),
             is_built_in: Registry::default().cc(spec).is_ok(),
         })
     }
@@ -121,10 +121,13 @@ impl Contestant {
     }
 }
 
-/// Whether a control spaces departures, once it knows a round trip. One that panics does not.
-fn paces(maker: &NewCongestionControl) -> bool {
+/// Whether a control spaces departures, once it knows a round trip and has the ECN that it is
+/// designed for. One that panics does not.
+fn paces(maker: &NewCongestionControl, ecn: Ecn) -> bool {
     let decide = || {
-        let mut cc = maker(&CcInit::new(Instant::ZERO, 1_448, Window::from_bytes(14_480)));
+        let mut init = CcInit::new(Instant::ZERO, 1_448, Window::from_bytes(14_480));
+        init.ecn = ecn;
+        let mut cc = maker(&init);
         let rtt = Some(Duration::from_millis(40));
         let mut view = FlowView::new(Instant::from_millis(40), 1_448);
         (view.srtt, view.srtt_pace, view.min_rtt) = (rtt, rtt, rtt);
