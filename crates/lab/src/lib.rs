@@ -51,7 +51,6 @@ pub mod league;
 mod merge;
 mod meter;
 mod network;
-pub mod paths;
 pub mod plot;
 mod points;
 mod policy_metrics;

@@ -6,9 +6,9 @@
 
 use super::cell::Cell;
 use super::contestant::{Contestant, PACED};
-use super::evaluation::View;
 use super::judgement::{Bars, Test, Verdict, best};
 use super::statistics::Interval;
+use super::view::View;
 use Bars::{AtLeast, AtMost, Within};
 
 /// A column of the table.

@@ -1,8 +1,9 @@
 //! Figures of the page: a heat map of verdicts, and plots of two criteria against each other.
 
-use super::evaluation::{Evaluation, View};
+use super::evaluation::Evaluation;
 use super::judgement::Verdict;
 use super::statistics::Interval;
+use super::view::View;
 use crate::plot::{Chart, HUES, HeatMap, Kind, Line, Look, Style, VerdictMap};
 
 impl Evaluation {

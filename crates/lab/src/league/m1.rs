@@ -420,7 +420,7 @@ fn managed(id: &str, queue: &str, beside: Option<&str>, times: Times, seeds: u32
     cell(format!("Q-{id}"), "Q", text, seeds, full(&path, times.0), facts(&path))
 }
 
-/// T: the links of [`crate::paths`] that change all the time.
+/// T: the links of [`crate::scenario::paths`] that change all the time.
 fn varying(name: &str, times: Times, seeds: u32) -> Cell {
     let mut path = Path::new(12.0, 50.0, 1.0);
     path.line = Some(format!("path = \"{name}:rate=12mbit\"\ndelay = \"25ms\""));

@@ -32,8 +32,7 @@ mod sanity;
 mod setting;
 mod statistics;
 mod terminal;
-#[cfg(test)]
-mod tests;
+mod view;
 
 pub use cell::Cell;
 pub use contestant::Contestant;

@@ -12,7 +12,7 @@ use super::measures::{self, FORMULAS, Measures};
 use crate::error::RunError;
 use crate::folder::{self, Folder, json};
 use crate::points::PointRange;
-use crate::run::{Wanted, perform};
+use crate::run::{RunOutputs, perform};
 use crate::stage::Virtual;
 use ackline_registry::Registry;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -123,7 +123,7 @@ impl Job<'_> {
         let scenario = scenario.with_set([seed])?;
         // Data and ACKs, ten times over.
         let most = (self.cell.packets * 2e7).max(1e5) as u64;
-        let wanted = Wanted { most_packets: Some(most), ..Wanted::default() };
+        let wanted = RunOutputs { most_packets: Some(most), ..RunOutputs::default() };
         let run = || perform(&Virtual, &scenario, 0, 0, wanted);
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(Ok((outcome, _))) => {

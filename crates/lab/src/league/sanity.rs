@@ -2,7 +2,7 @@
 //! one of their rows, the simulation is wrong, and the whole evaluation is void.
 
 use super::contestant::BASELINES;
-use super::evaluation::View;
+use super::view::View;
 use crate::stats::mean;
 
 /// One row.

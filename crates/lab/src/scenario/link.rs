@@ -82,14 +82,6 @@ impl PathSetup {
         }
     }
 
-    /// Both directions of the path that a link's table names; without one, no rate limit and no
-    /// delay.
-    pub(crate) fn named(table: &Table<'_>) -> Result<(Self, Option<Self>)> {
-        let Some(item) = table.get("path") else { return Ok((Self::empty(), None)) };
-        let (there, back) = crate::paths::resolve(item.text()?).map_err(|error| item.error(error))?;
-        Ok((there, Some(back)))
-    }
-
     /// `base` with what the table says. Trace files are found from `folder` on.
     pub(crate) fn read(table: &Table<'_>, base: &Self, folder: &Path) -> Result<Self> {
         let mut path = base.clone();

@@ -38,8 +38,9 @@
 
 mod app;
 pub mod keys;
-pub(crate) mod link;
+mod link;
 mod options;
+pub mod paths;
 pub(crate) mod quantity;
 mod reader;
 pub(crate) mod setup;

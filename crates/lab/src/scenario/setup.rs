@@ -4,6 +4,7 @@ use super::app::{self, AppKind};
 use super::keys::{MAX_FLOWS, MAX_NODES};
 use super::link::PathSetup;
 use super::options::{self, ConnSettings};
+use super::paths;
 use super::reader::{Item, Table};
 use super::stis;
 use super::world::{KernelSetting, KernelSettings, World};
@@ -367,7 +368,13 @@ fn links(item: &Item<'_>, nodes: &Names, folder: &Path) -> Result<(Vec<LinkSetup
     for item in item.list()? {
         let table = item.table()?;
         let name = table.maybe("name", Item::name)?;
-        let (named, named_back) = PathSetup::named(&table)?;
+        let (named, named_back) = match table.get("path") {
+            Some(item) => {
+                let (there, back) = paths::resolve(item.text()?).map_err(|error| item.error(error))?;
+                (there, Some(back))
+            }
+            None => (PathSetup::empty(), None),
+        };
         let path = PathSetup::read(&table, &named, folder)?;
         let (pairs, back) = match (table.get("between"), table.get("from"), table.get("to")) {
             (Some(ends), None, None) => {

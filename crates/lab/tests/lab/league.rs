@@ -148,7 +148,7 @@ fn a_control_that_panics_fails_its_cells_and_the_others_go_on() {
 fn the_page_on_paths_lists_them_all() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/paths.md");
     let page = fs::read_to_string(page).unwrap();
-    let rows: Vec<String> = ackline_lab::paths::PATHS
+    let rows: Vec<String> = ackline_lab::scenario::paths::PATHS
         .iter()
         .map(|path| format!("| `{}` | {} | {} |", path.name, path.summary, path.source))
         .collect();

@@ -7,7 +7,7 @@
 
 mod generator;
 
-use crate::scenario::link::{ImpairSetup, PathSetup, QueueSetup};
+use super::link::{ImpairSetup, PathSetup, QueueSetup};
 use ackline_netsim::queue::{Action, Limit, PieParams};
 use ackline_netsim::{Service, Trace};
 use ackline_tcp_core::policy::spec::nearest;
