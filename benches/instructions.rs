@@ -9,10 +9,11 @@
 //!
 //! The difference, divided by 1000, is what both ends take for a batch of 16 segments of 1,460
 //! bytes and one ACK. With `super` as a third argument a batch is a super-packet of 44 segments and
-//! its ACK; with `buffers`, segments have timestamps and lie in buffers of their own between the
-//! ends, and with `buffers-checksums`, checksums too, both for `smoltcp` in place of a scheduler as
-//! well; with `open`, a connection that is opened, carries one byte and is closed. The copies of
-//! the payload are inside `memcpy`, which valgrind counts byte by byte.
+//! its ACK; with `turn`, a segment of one byte that is acknowledged at once, which is what a turn of
+//! both ends costs whatever it carries; with `buffers`, segments have timestamps and lie in buffers
+//! of their own between the ends, and with `buffers-checksums`, checksums too, both for `smoltcp`
+//! in place of a scheduler as well; with `open`, a connection that is opened, carries one byte and
+//! is closed. The copies of the payload are inside `memcpy`, which valgrind counts byte by byte.
 
 #[path = "support/ours.rs"]
 #[expect(dead_code, reason = "other benches use the rest")]
@@ -43,8 +44,16 @@ fn main() {
     }
     let make = Registry::default().sched(&spec).unwrap_or_else(|error| panic!("{error}"));
     let link = ours::Link { checksums, super_packets, buffers };
-    let segments = if super_packets { 44 } else { 16 };
-    let mut pair = ours::Pair::scheduled(link, segments * 1_460, Policies::default(), &*make);
+    let bytes = match what.as_str() {
+        "super" => 44 * 1_460,
+        "turn" => 1,
+        _ => 16 * 1_460,
+    };
+    let mut policies = Policies::default();
+    if what == "turn" {
+        policies.ack = Registry::default().ack("immediate").unwrap_or_else(|error| panic!("{error}"));
+    }
+    let mut pair = ours::Pair::scheduled(link, bytes, policies, &*make);
     if what == "open" {
         let config = Arc::new(ConnConfig::default());
         (0..batches).for_each(|_| open(&mut pair, config.clone()));
