@@ -113,6 +113,8 @@ pub(crate) struct Link {
     pub(crate) watched: bool,
     /// Nothing is serialised while it is down or stalled.
     pub(crate) stopped: bool,
+    /// Packets in its queue, which is asked only after it has taken or given one.
+    pub(crate) waiting: usize,
     /// The packet being serialised.
     pub(crate) in_service: Option<Packet>,
     /// Position, among all events, of the end of the current or last serialisation.
@@ -141,6 +143,7 @@ impl Link {
             fed: false,
             watched: false,
             stopped: false,
+            waiting: 0,
             in_service: None,
             done: Order { at: Instant::ZERO, serial: 0 },
             done_scheduled: false,
@@ -198,7 +201,7 @@ impl Link {
 
     /// Packets that are queued, serialised or propagating.
     pub(crate) fn inside(&self) -> usize {
-        self.spec.queue.packets() + usize::from(self.in_service.is_some()) + self.flying.len()
+        self.waiting + usize::from(self.in_service.is_some()) + self.flying.len()
     }
 
     /// When a packet that left at `now` will arrive.

@@ -16,6 +16,7 @@ pub enum Service {
 
 impl Service {
     /// The rate in bits per second, over a whole period of a trace; `u64::MAX` if it takes no time.
+    #[inline]
     #[must_use]
     pub fn rate(&self) -> u64 {
         match self {

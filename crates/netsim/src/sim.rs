@@ -580,6 +580,9 @@ impl Sim {
                 self.events.schedule(at, Event::HostTimer(node));
             }
         }
+        if host.outbox.is_empty() {
+            return;
+        }
         let mut outbox = core::mem::take(&mut host.outbox);
         for mut packet in outbox.drain(..) {
             packet.from = Some(node);
@@ -615,7 +618,7 @@ impl Sim {
             self.serve(id, packet);
             return;
         }
-        if link.spec.queue.packets() > 0 || link.stopped || link.is_busy(self.current) {
+        if link.waiting > 0 || link.stopped || link.is_busy(self.current) {
             with_queue(link, now, &mut self.dropped, |queue, cx| queue.enqueue(cx, packet));
             self.after_queue(id);
             self.serve_next(id);
@@ -647,7 +650,7 @@ impl Sim {
     /// An idle link takes the next packet of its queue.
     fn serve_next(&mut self, id: LinkId) {
         let link = &mut self.links[id.index()];
-        if link.stopped || link.spec.queue.packets() == 0 {
+        if link.stopped || link.waiting == 0 {
             return;
         }
         if link.is_busy(self.current) {
@@ -675,7 +678,7 @@ impl Sim {
         let arrives = is_plain.then(|| self.events.reserve(link.arrival(done, Duration::ZERO, false)));
         // If the departure of the last bit is not watched and nothing waits for it, no event is
         // needed.
-        link.done_scheduled = !is_plain || link.watched || link.spec.queue.packets() > 0;
+        link.done_scheduled = !is_plain || link.watched || link.waiting > 0;
         if link.done_scheduled {
             self.events.schedule_in_order(link.done, Event::LinkDone(id));
         }
@@ -904,7 +907,9 @@ fn with_queue<R>(
         dropped,
         marked: &mut link.stats.marked,
     };
-    f(link.spec.queue.as_mut(), &mut cx)
+    let result = f(link.spec.queue.as_mut(), &mut cx);
+    link.waiting = link.spec.queue.packets();
+    result
 }
 
 /// Starts the propagation of a packet that arrives at `order`.
