@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Most that an idle established connection may take, in bytes.
-const IDLE: u64 = 686;
+const IDLE: u64 = 678;
 
 /// Most that a released connection in TIME-WAIT may take, in bytes: a record of 64, up to 12 in the
 /// hash table, and spare capacity.

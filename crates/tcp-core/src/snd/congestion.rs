@@ -38,7 +38,7 @@ impl Stream {
             return;
         }
         let mut lost = LostRecord::new(record.start, record.len(), record.stamp.in_flight);
-        lost.lost_since_sent = self.delivery.on_lost(&record.stamp, record.len());
+        lost.lost_since_sent = self.losses_mut().on_lost(&record.stamp, record.len());
         lost.app_limited = record.app_limited();
         let mut view = self.flow_view(cx.now);
         (view.pipe, view.phase) = (cx.pipe, cx.phase);

@@ -6,11 +6,12 @@
 
 use crate::config::ConnConfig;
 use crate::policy::{NewRtoResponse, RtoResponse};
+use crate::scoreboard::Stamp;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 
-/// Exists from the first retransmission, timeout, DSACK or reordering, from the end of the first
-/// flight that the peer's window, the send buffer or the scheduler limited, or since the
+/// Exists from the first loss, retransmission, timeout, DSACK or reordering, from the end of the
+/// first flight that the peer's window, the send buffer or the scheduler limited, or since the
 /// application asked for the response.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
@@ -28,6 +29,8 @@ pub(super) struct Losses {
     pub(super) dsack_dups: u32,
     /// ACKs that showed reordering.
     pub(super) reord_seen: u32,
+    /// Bytes declared lost since the connection began, whatever became of them; wraps around.
+    pub(super) lost: u32,
     /// Payload bytes retransmitted.
     pub(super) bytes_retrans: u64,
     /// Time in recoveries that a timeout began, without the present one.
@@ -52,6 +55,7 @@ impl Losses {
         rto_recoveries: 0,
         dsack_dups: 0,
         reord_seen: 0,
+        lost: 0,
         bytes_retrans: 0,
         rto_time: Duration::ZERO,
         rto_since: None,
@@ -63,6 +67,13 @@ impl Losses {
     /// Bytes allocated, with itself.
     pub(super) fn memory(&self) -> usize {
         size_of_val(self) + self.response.as_deref().map_or(0, size_of_val)
+    }
+
+    /// A transmission of `bytes` that left with `stamp` is declared lost. Returns what was declared
+    /// lost since it left, itself included.
+    pub(super) fn on_lost(&mut self, stamp: &Stamp, bytes: u32) -> u32 {
+        self.lost = self.lost.wrapping_add(bytes);
+        self.lost.wrapping_sub(stamp.lost)
     }
 
     /// An ACK showed reordering.

@@ -142,7 +142,8 @@ impl Flight {
         let ack = &ack;
         self.note_answer(snd, seg, ack);
         self.judge_claim(snd, ctx, config, ack);
-        let rate = snd.delivery.on_ack(&mut self.delivery, ack);
+        let lost = snd.losses().lost;
+        let rate = snd.delivery.on_ack(&mut self.delivery, ack, lost);
         let advanced = ack.acked() > 0;
         if advanced {
             self.progress_at = ctx.now;

@@ -47,7 +47,7 @@ impl Flight {
         let prior_pipe = self.board.pipe();
         // A retransmission that waited in the scheduler is in it already.
         let added = if was_reserved && !new { 0 } else { out.end().distance_from(start) };
-        let stamp = self.delivery.on_sent(&snd.delivery, now, idle, prior_pipe + added);
+        let stamp = self.delivery.on_sent(&snd.delivery, now, idle, prior_pipe + added, snd.losses().lost);
         if new {
             self.commit_new(snd, out, stamp);
             if !was_reserved {

@@ -15,8 +15,6 @@ use crate::units::Rate;
 pub(crate) struct Delivery {
     /// Bytes acknowledged or SACKed since the connection began.
     pub(crate) delivered: u64,
-    /// Bytes declared lost since the connection began, whatever became of them.
-    pub(crate) lost: u64,
     /// `delivered` at which the last bubble caused by the application is over; 0: none.
     app_limited: u64,
     /// The last sample's rate.
@@ -35,8 +33,15 @@ pub(crate) struct DeliveryClock {
 
 impl DeliveryClock {
     /// A segment leaves at `now`, after which `in_flight` bytes are in the network; `idle` if
-    /// nothing was outstanding.
-    pub(crate) fn on_sent(&mut self, delivery: &Delivery, now: Instant, idle: bool, in_flight: u32) -> Stamp {
+    /// nothing was outstanding. `lost`: bytes declared lost so far.
+    pub(crate) fn on_sent(
+        &mut self,
+        delivery: &Delivery,
+        now: Instant,
+        idle: bool,
+        in_flight: u32,
+        lost: u32,
+    ) -> Stamp {
         if idle {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -47,26 +52,14 @@ impl DeliveryClock {
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             in_flight,
-            lost: delivery.lost as u32,
+            lost,
         }
     }
 }
 
 impl Delivery {
     pub(crate) const fn new() -> Self {
-        Self { delivered: 0, lost: 0, app_limited: 0, last: Rate::ZERO }
-    }
-
-    /// A transmission of `bytes` that left with `stamp` is declared lost. Returns what was declared
-    /// lost since it left, itself included.
-    pub(crate) fn on_lost(&mut self, stamp: &Stamp, bytes: u32) -> u32 {
-        self.lost += u64::from(bytes);
-        self.lost_since(stamp)
-    }
-
-    /// Bytes declared lost since a transmission with `stamp` left.
-    const fn lost_since(&self, stamp: &Stamp) -> u32 {
-        (self.lost as u32).wrapping_sub(stamp.lost)
+        Self { delivered: 0, app_limited: 0, last: Rate::ZERO }
     }
 
     /// The application has nothing to send while `pipe` bytes are out, below the window.
@@ -80,8 +73,9 @@ impl Delivery {
     }
 
     /// Closes the sample of one ACK, before the losses that it shows are marked. None if it covered
-    /// nothing, or if the interval is too short to be believed (below the smallest RTT).
-    pub(crate) fn on_ack(&mut self, clock: &mut DeliveryClock, ack: &AckCx) -> Option<RateSample> {
+    /// nothing, or if the interval is too short to be believed (below the smallest RTT). `lost`:
+    /// bytes declared lost so far.
+    pub(crate) fn on_ack(&mut self, clock: &mut DeliveryClock, ack: &AckCx, lost: u32) -> Option<RateSample> {
         if ack.delivered == 0 {
             return None;
         }
@@ -101,7 +95,7 @@ impl Delivery {
         let mut sample =
             RateSample::new(self.delivered - newest.stamp.delivered, interval, newest.stamp.delivered);
         sample.tx_in_flight = newest.stamp.in_flight;
-        sample.lost = self.lost_since(&newest.stamp);
+        sample.lost = lost.wrapping_sub(newest.stamp.lost);
         sample.app_limited = newest.app_limited;
         sample.retransmission = newest.retransmission;
         self.last = sample.rate();
