@@ -70,7 +70,8 @@ impl Flight {
         snd.last_sent = now;
         self.wait.stop();
         if out.len > 0 {
-            if self.rto_phase(snd) != RtoPhase::Probe {
+            let begins = snd.flight_size() <= out.len;
+            if (begins || snd.cc.wants_each_departure()) && self.rto_phase(snd) != RtoPhase::Probe {
                 let view = self.flow_view(snd, now);
                 let mut sent = SentSegment::new(out.seq, out.len, !new);
                 sent.prior_pipe = prior_pipe;

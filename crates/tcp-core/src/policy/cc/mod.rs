@@ -44,9 +44,17 @@ pub trait CongestionControl: Debug + Send {
     /// same.
     fn decision(&self) -> SendDecision;
 
-    /// A segment with data was sent.
+    /// A segment with data was sent. Called for each, or, if the algorithm does not
+    /// [want that](Self::wants_each_departure), at least for a segment that leaves while nothing
+    /// else is outstanding.
     fn on_sent(&mut self, view: &FlowView, sent: &SentSegment) {
         let _ = (view, sent);
+    }
+
+    /// Whether [`on_sent`](Self::on_sent) is to be called for each segment with data. If not, the
+    /// departures within a flight cost less. The answer is always the same.
+    fn wants_each_departure(&self) -> bool {
+        true
     }
 
     /// An ACK (or a batch of them) acknowledged or SACKed data, or carries ECN feedback.

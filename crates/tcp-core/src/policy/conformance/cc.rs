@@ -167,10 +167,22 @@ impl Flow {
 
     /// Passes an event to both instances and checks that they agree.
     fn tell(&mut self, event: &'static str, act: impl Fn(&mut dyn CongestionControl, &FlowView)) {
+        self.tell_or_spare(event, false, act);
+    }
+
+    /// The same; the twin is `spared` an event of which the algorithm says that it does not matter.
+    fn tell_or_spare(
+        &mut self,
+        event: &'static str,
+        spared: bool,
+        act: impl Fn(&mut dyn CongestionControl, &FlowView),
+    ) {
         self.who.event = event;
         let view = self.view();
         act(self.subject.as_mut(), &view);
-        act(self.twin.as_mut(), &view);
+        if !spared {
+            act(self.twin.as_mut(), &view);
+        }
         assert_eq!(
             self.subject.decision(),
             self.twin.decision(),
@@ -224,7 +236,8 @@ impl Flow {
         sent.prior_pipe = self.pipe();
         self.nxt += len;
         self.window_use.on_sent(self.una, self.nxt, false);
-        self.tell("on_sent", |cc, view| cc.on_sent(view, &sent));
+        let spared = self.flight() > len && !self.twin.wants_each_departure();
+        self.tell_or_spare("on_sent", spared, |cc, view| cc.on_sent(view, &sent));
     }
 
     fn sample(&mut self, acked: u32, newly_sacked: u32) -> AckSample {

@@ -156,6 +156,10 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
         }
     }
 
+    fn wants_each_departure(&self) -> bool {
+        false
+    }
+
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
         // RFC 3168, section 6.1.2: an ACK with ECE does not raise the window.
         let grows = view.phase != Phase::Recovery && ack.acked > 0 && !ack.ece;
