@@ -118,7 +118,9 @@ impl Stint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::future::poll_fn;
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    use std::task::Poll;
     use tokio::runtime::{Builder, Runtime};
 
     /// Counts how often it was woken.
@@ -163,6 +165,47 @@ mod tests {
             assert!(stint.goes_on(cx, at(90_000)));
             assert!(stint.is_over(cx, WORK, at(91_000)), "but not for longer than this");
         });
+    }
+
+    /// tokio would look at it after 61 polls of tasks only, which here are as many turns.
+    #[test]
+    fn the_future_of_block_on_waits_for_no_more_than_a_stint() {
+        /// Turns of a stint: each takes half of its time, and does half of its work.
+        const TURNS: u64 = 2;
+        /// The turn that had something for the future, and the future's waker.
+        type Mail = Arc<Mutex<(Option<u64>, Option<Waker>)>>;
+        let (turns, mail) = (Arc::new(AtomicU64::new(0)), Mail::default());
+        let (count, post, mut stint) = (turns.clone(), mail.clone(), Stint::new());
+        let driver = poll_fn(move |cx| {
+            let clock = || at(count.load(Ordering::Relaxed) * TIME.as_micros() / TURNS)();
+            if !stint.goes_on(cx, clock) || stint.is_over(cx, WORK / TURNS, clock) {
+                return Poll::Pending;
+            }
+            let turn = count.fetch_add(1, Ordering::Relaxed) + 1;
+            let (letter, waker) = &mut *post.lock().unwrap();
+            if let Some(waker) = waker.take() {
+                *letter = Some(turn);
+                waker.wake();
+            }
+            // There is always more to do.
+            cx.waker().wake_by_ref();
+            Poll::<()>::Pending
+        });
+        let longest = runtime().block_on(async {
+            tokio::spawn(driver);
+            let mut longest = 0;
+            for _ in 0..1_000 {
+                let posted = poll_fn(|cx| {
+                    let (letter, waker) = &mut *mail.lock().unwrap();
+                    *waker = Some(cx.waker().clone());
+                    letter.take().map_or(Poll::Pending, Poll::Ready)
+                });
+                let posted = posted.await;
+                longest = longest.max(turns.load(Ordering::Relaxed) - posted);
+            }
+            longest
+        });
+        assert!(longest <= TURNS, "{longest} turns");
     }
 
     #[test]
