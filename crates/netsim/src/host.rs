@@ -1,7 +1,7 @@
 //! A host: an endpoint, its applications, and the loop that drives them by the core's contract.
 
 use crate::app::{App, AppCx, AppEvent, Owners};
-use crate::packet::{Origin, Packet, PacketPool, Received};
+use crate::packet::{Origin, Packet, PacketPool};
 use crate::rng::SimRng;
 use crate::topology::LinkId;
 use crate::traces::Traces;
@@ -75,20 +75,21 @@ impl Host {
     }
 
     pub(crate) fn ingest(&mut self, now: Instant, packet: &Packet) {
-        let checksum = if packet.checksummed { RxChecksum::Verify } else { RxChecksum::Trusted };
         match packet.received() {
-            Received::Segment(ip, segment) => {
-                self.endpoint.ingest_segment(now, &ip, &segment);
-            }
-            Received::Octets(octets) => {
-                let received = RxPacket::new(&octets).with_checksum(checksum);
-                // Its own checksum is never complete: each of its packets would have another one.
-                let received = packet.super_packet.map_or(received, |one| {
-                    received.with_segment_size(Some(one.segment_size)).with_checksum(RxChecksum::Partial)
-                });
-                self.endpoint.ingest(now, received);
-            }
+            Some((ip, segment)) => _ = self.endpoint.ingest_segment(now, &ip, &segment),
+            None => self.ingest_octets(now, packet),
         }
+    }
+
+    fn ingest_octets(&mut self, now: Instant, packet: &Packet) {
+        let checksum = if packet.checksummed { RxChecksum::Verify } else { RxChecksum::Trusted };
+        let octets = packet.octets();
+        let received = RxPacket::new(&octets).with_checksum(checksum);
+        // Its own checksum is never complete: each of its packets would have another one.
+        let received = packet.super_packet.map_or(received, |one| {
+            received.with_segment_size(Some(one.segment_size)).with_checksum(RxChecksum::Partial)
+        });
+        self.endpoint.ingest(now, received);
     }
 
     pub(crate) fn departed(&mut self, now: Instant, packet: TxId) {

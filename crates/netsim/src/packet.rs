@@ -110,6 +110,7 @@ impl Fields {
     }
 
     /// As a receiver takes it.
+    #[inline]
     fn received(&self) -> Option<(IpInfo, TcpSegment<'static>)> {
         self.header.as_received(Payload::from(self.data))
     }
@@ -220,14 +221,13 @@ impl PacketData {
         }
     }
 
-    /// What its receiver gets.
-    pub(crate) fn received(&self) -> Received<'_> {
-        if let Body::Fields(fields) = &self.body
-            && let Some((ip, segment)) = fields.received()
-        {
-            return Received::Segment(ip, segment);
+    /// What its receiver gets, if the headers are fields. Inlined, because it is large.
+    #[inline(always)]
+    pub(crate) fn received(&self) -> Option<(IpInfo, TcpSegment<'static>)> {
+        match &self.body {
+            Body::Octets(_) => None,
+            Body::Fields(fields) => fields.received(),
         }
-        Received::Octets(self.octets())
     }
 
     /// Destination address; `None` if the octets are not (or no longer) an IP packet.
@@ -400,14 +400,6 @@ fn update_header_checksum(octets: &mut [u8], old: u16, new: u16) {
     octets[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
-/// A packet as its receiver gets it.
-pub(crate) enum Received<'a> {
-    /// A segment whose headers are fields.
-    Segment(IpInfo, TcpSegment<'a>),
-    /// A packet's octets.
-    Octets(Cow<'a, [u8]>),
-}
-
 /// Recycled packets, so that a long run only allocates as many as were ever in transit at once.
 #[derive(Debug, Default)]
 pub(crate) struct PacketPool {
@@ -448,8 +440,7 @@ impl PacketPool {
         header: &TcpHeader<'static>,
         data: [&[u8]; 2],
     ) -> Packet {
-        let [first, second] = data.map(pattern::own);
-        if let (Some(first), Some(second)) = (first, second) {
+        if let (Some(first), Some(second)) = (pattern::own(data[0]), pattern::own(data[1])) {
             let mut packet = self.blank(number, at, origin);
             packet.hops_left = header.ttl;
             packet.body = Body::Fields(Fields { header: *header, data: [first, second] });

@@ -37,6 +37,7 @@ pub(crate) struct Built {
 }
 
 /// A header with what all packets of a connection have in common.
+#[inline]
 pub(crate) fn blank_header(
     config: &ConnConfig,
     host: &EndpointConfig,
@@ -282,42 +283,47 @@ impl Connection {
         checksum: TxChecksumMode,
         buf: &mut HeaderBuf,
     ) -> Result<Built, EmitError> {
-        let (header, ack) = self.compose(now, host, plan);
+        let mut header = blank_header(&self.config, host, &self.tuple);
+        let ack = self.compose(now, host, plan, &mut header);
         let emitted = emit_tcp(&header, self.payload(plan), checksum, buf)?;
         Ok(Built { emitted, ack, flags: header.flags, ack_number: header.ack })
     }
 
-    /// The headers of `plan` as fields, if they can remain so: in the standard layout, and no
-    /// SYN's.
+    /// Puts the headers of `plan` as fields into `place`, if they can remain so: in the standard
+    /// layout, and no SYN's.
+    #[inline]
     pub(crate) fn build_fields(
         &self,
         now: Instant,
         host: &EndpointConfig,
         plan: &Plan,
-    ) -> Option<(TcpHeader<'static>, Built)> {
+        place: &mut Option<TcpHeader<'static>>,
+    ) -> Option<Built> {
         if self.handshake.is_some() {
             return None;
         }
-        let (header, ack) = self.compose(now, host, plan);
+        // In place: it is large.
+        let header = place.insert(blank_header(&self.config, host, &self.tuple));
+        let ack = self.compose(now, host, plan, header);
         let emitted = Emitted { header_len: header.standard_len(), checksum: TxChecksum::Omitted };
-        Some((header, Built { emitted, ack, flags: header.flags, ack_number: header.ack }))
+        Some(Built { emitted, ack, flags: header.flags, ack_number: header.ack })
     }
 
-    /// The headers of `plan`, and the receiving half's part of them.
+    /// Completes the blank headers of `plan`. Returns the receiving half's part of them.
     #[inline(always)]
     fn compose(
         &self,
         now: Instant,
         host: &EndpointConfig,
         plan: &Plan,
-    ) -> (TcpHeader<'static>, Option<AckNumbers>) {
-        let mut header = blank_header(&self.config, host, &self.tuple);
+        header: &mut TcpHeader<'static>,
+    ) -> Option<AckNumbers> {
         header.seq = plan.seq;
         let mut ack = None;
         if let Some(handshake) = self.handshake.as_deref()
             && (!handshake.fast_open.early || plan.reason == SendReason::SynAck)
         {
-            ack = self.syn_header(now, host, plan, handshake, &mut header);
+            ack = self.syn_header(now, host, plan, handshake, header);
         } else {
             header.flags = TcpFlags::ACK;
             if self.snd.may_fragment() {
@@ -358,7 +364,7 @@ impl Connection {
         if plan.psh {
             header.flags = header.flags.union(TcpFlags::PSH);
         }
-        (header, ack)
+        ack
     }
 
     /// Headers before ESTABLISHED: SYN, SYN-ACK, RST, challenge ACK. Returns the receiving half's

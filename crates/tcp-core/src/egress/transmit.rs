@@ -185,11 +185,12 @@ impl Egress {
                 taken += payload.len() as u32;
                 true
             };
-        let fields = if takes_fields { conn.build_fields(cx.now, cx.config, plan) } else { None };
-        let built = if let Some((fields, built)) = fields {
+        let mut fields = None;
+        let built = if takes_fields { conn.build_fields(cx.now, cx.config, plan, &mut fields) } else { None };
+        let built = if let (Some(fields), Some(built)) = (&mut fields, built) {
             split_fields(fields, conn.payload(plan).into(), size).map(|mut segments| {
                 while let Some((fields, payload)) = segments.next()
-                    && offer(Some(&fields), &[], TxChecksum::Omitted, payload)
+                    && offer(Some(fields), &[], TxChecksum::Omitted, payload)
                 {}
                 built
             })
@@ -468,10 +469,11 @@ impl Egress {
         let Some(conn) = table.slots.conn_mut(id.index) else { return Ok(SendOutcome::Void) };
         conn.gather(plan);
         let header = &mut self.header;
-        let fields = if takes_fields { conn.build_fields(cx.now, cx.config, plan) } else { None };
-        let (fields, built) = match fields {
-            Some((fields, built)) => (Some(fields), Ok(built)),
-            None => (None, conn.build(cx.now, cx.config, plan, cx.config.tx_checksum, header)),
+        let mut fields = None;
+        let built = if takes_fields { conn.build_fields(cx.now, cx.config, plan, &mut fields) } else { None };
+        let built = match built {
+            Some(built) => Ok(built),
+            None => conn.build(cx.now, cx.config, plan, cx.config.tx_checksum, header),
         };
         let Ok(built) = built else {
             // No configuration and no peer can cause this; the connection cannot continue.

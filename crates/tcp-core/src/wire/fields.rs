@@ -8,6 +8,7 @@ use core::num::NonZeroU16;
 
 impl TcpHeader<'_> {
     /// Octets of both headers, IP and TCP, with the options in the standard layout.
+    #[inline]
     #[must_use]
     pub const fn standard_len(&self) -> usize {
         let ip = match self.src {
@@ -21,6 +22,7 @@ impl TcpHeader<'_> {
     /// this header and `payload`, without [`raw_options`](TcpSegment::raw_options). `None` if the
     /// options are not in the standard layout, the addresses are of two versions, or the packet
     /// would be too long.
+    #[inline]
     #[must_use]
     pub fn as_received<'a>(&self, payload: Payload<'a>) -> Option<(IpInfo, TcpSegment<'a>)> {
         let total_len = self.standard_len() + payload.len();
@@ -63,53 +65,59 @@ impl TcpHeader<'_> {
     }
 }
 
-/// The segments into which [`split_fields`] divides one, in order: the header and payload of each.
-#[derive(Clone, Debug)]
-pub(crate) struct FieldSegments<'h, 'a> {
-    header: TcpHeader<'h>,
+/// The segments into which [`split_fields`] divides one, in order.
+#[derive(Debug)]
+pub(crate) struct FieldSegments<'f, 'h, 'a> {
+    /// The header of the latest segment, or of the whole before the first.
+    header: &'f mut TcpHeader<'h>,
+    /// The flags of the whole.
+    flags: TcpFlags,
     payload: Payload<'a>,
     segment_size: usize,
-    first: bool,
+    /// Octets of data of the latest segment; `None` before the first.
+    latest: Option<u32>,
     done: bool,
 }
 
-/// Divides a segment as [`gso::split`](super::gso::split) does its packet.
+/// Divides a segment as [`gso::split`](super::gso::split) does its packet. Its header becomes that
+/// of each segment in turn.
 ///
 /// # Errors
 /// [`EmitError::NotSplittable`] if there would be several segments with SYN, RST or URG.
-pub(crate) fn split_fields<'h, 'a>(
-    header: TcpHeader<'h>,
+pub(crate) fn split_fields<'f, 'h, 'a>(
+    header: &'f mut TcpHeader<'h>,
     payload: Payload<'a>,
     segment_size: NonZeroU16,
-) -> Result<FieldSegments<'h, 'a>, EmitError> {
+) -> Result<FieldSegments<'f, 'h, 'a>, EmitError> {
     let segment_size = usize::from(segment_size.get());
     let indivisible = TcpFlags::SYN.union(TcpFlags::RST).union(TcpFlags::URG);
     if payload.len() > segment_size && header.flags.intersects(indivisible) {
         return Err(EmitError::NotSplittable);
     }
-    Ok(FieldSegments { header, payload, segment_size, first: true, done: false })
+    let flags = header.flags;
+    Ok(FieldSegments { header, flags, payload, segment_size, latest: None, done: false })
 }
 
-impl<'h, 'a> Iterator for FieldSegments<'h, 'a> {
-    type Item = (TcpHeader<'h>, Payload<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
+impl<'h, 'a> FieldSegments<'_, 'h, 'a> {
+    /// The header and payload of the next segment.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<(&TcpHeader<'h>, Payload<'a>)> {
         if self.done {
             return None;
         }
         let data = self.payload.split_to(self.segment_size);
         self.done = self.payload.is_empty();
-        let mut header = self.header;
+        let mut flags = self.flags;
         if !self.done {
-            header.flags = header.flags.difference(TcpFlags::FIN | TcpFlags::PSH);
+            flags = flags.difference(TcpFlags::FIN | TcpFlags::PSH);
         }
-        if !self.first {
-            header.flags = header.flags.difference(TcpFlags::CWR);
+        if let Some(before) = self.latest.replace(data.len() as u32) {
+            flags = flags.difference(TcpFlags::CWR);
+            self.header.seq += before;
+            self.header.identification = self.header.identification.wrapping_add(1);
         }
-        self.first = false;
-        self.header.seq += data.len() as u32;
-        self.header.identification = self.header.identification.wrapping_add(1);
-        Some((header, data))
+        self.header.flags = flags;
+        Some((self.header, data))
     }
 }
 
@@ -179,7 +187,8 @@ mod tests {
             let size = NonZeroU16::new(size).unwrap();
             let payload = Payload::from([first, second]);
             let octets = gso::split(buf.as_slice(), payload, size, TxChecksumMode::Complete);
-            let fields = split_fields(header, payload, size);
+            let mut whole = header;
+            let fields = split_fields(&mut whole, payload, size);
             prop_assert_eq!(octets.as_ref().err(), fields.as_ref().err());
             if let (Ok(mut octets), Ok(mut fields)) = (octets, fields) {
                 let (mut one, mut other) = (HeaderBuf::new(), HeaderBuf::new());
@@ -187,7 +196,7 @@ mod tests {
                     let (header, payload) = fields.next().unwrap();
                     prop_assert_eq!(payload, data);
                     let [first, second, _] = payload.slices();
-                    emit_tcp(&header, [first, second], TxChecksumMode::Complete, &mut other).unwrap();
+                    emit_tcp(header, [first, second], TxChecksumMode::Complete, &mut other).unwrap();
                     prop_assert_eq!(one.as_slice(), other.as_slice());
                 }
                 prop_assert!(fields.next().is_none());

@@ -258,6 +258,7 @@ impl TcpOptions {
 
     /// These options as the standard layout has them: without the SACK blocks for which it has no
     /// room.
+    #[inline]
     pub(super) fn as_written(mut self) -> Self {
         self.sack.len = self.sack.len.min(self.sack_that_fit(self.fixed_len()) as u32);
         self
