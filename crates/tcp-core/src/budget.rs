@@ -246,10 +246,13 @@ impl Budget {
     }
 
     /// The largest buffer that a receive window may count on.
+    #[inline]
     pub(crate) fn grant(&self) -> Grant {
-        if !self.is_under_pressure() {
-            return Grant::UNLIMITED;
-        }
+        if self.is_under_pressure() { self.grant_under_pressure() } else { Grant::UNLIMITED }
+    }
+
+    #[cold]
+    fn grant_under_pressure(&self) -> Grant {
         let bytes = if self.used() >= self.high { PACKET } else { self.fair().max(PACKET) };
         Grant::up_to(bytes)
     }

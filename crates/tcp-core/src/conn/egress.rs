@@ -89,7 +89,7 @@ impl Connection {
         {
             return Some(self.pure_ack(reason));
         }
-        if self.state != State::TimeWait {
+        if self.state != State::TimeWait && !self.snd.rests() {
             let limits = self.send_limits(host, max_super_packet, run);
             let plan = self.snd.next(now, &self.config, &limits);
             if let Some(plan) = plan.filter(|plan| !(data_deferred && plan.may_be_deferred())) {
@@ -105,6 +105,14 @@ impl Connection {
             return Some(Plan::control(class, SendReason::KeepAlive, self.snd.snd_nxt() - 1));
         }
         None
+    }
+
+    /// True if [`next`](Self::next) would return nothing, for a connection that only receives: no
+    /// more than a pure ACK is ever due, and none is at present.
+    #[inline]
+    pub(crate) fn rests(&mut self) -> bool {
+        let owes = self.rst_due || self.challenge_due || self.probe_due || self.ack_due().is_some();
+        self.state == State::Established && !owes && self.snd.rests()
     }
 
     fn next_syn(&self, host: &EndpointConfig) -> Option<Plan> {

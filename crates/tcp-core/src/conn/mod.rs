@@ -291,8 +291,13 @@ impl Connection {
         budget.charge(core::mem::replace(&mut self.charged, held), held);
     }
 
-    /// The endpoint's memory permits buffers of `grant` from now on.
+    /// True if it is known that the endpoint's memory permits buffers of `grant`.
     #[inline]
+    pub(crate) fn heeds(&self, grant: Grant) -> bool {
+        self.rcv.heeds(grant)
+    }
+
+    /// The endpoint's memory permits buffers of `grant` from now on.
     pub(crate) fn heed(&mut self, grant: Grant) {
         self.rcv.heed(&self.config, grant);
     }

@@ -309,6 +309,7 @@ impl Egress {
     }
 
     /// Sets what may be held from now on. What may no longer be held may leave.
+    #[inline]
     pub(crate) fn permit(&mut self, slots: &mut Slots, may_keep: Deferral) {
         let before = core::mem::replace(&mut self.may_keep, may_keep);
         if !may_keep.data {
@@ -329,6 +330,7 @@ impl Egress {
     }
 
     /// Releases what is held.
+    #[inline(never)]
     fn release_kept(&mut self, slots: &mut Slots) {
         self.keeps = Deferral::default();
         for index in self.kept.drain(..) {

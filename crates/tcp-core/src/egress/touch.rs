@@ -15,6 +15,14 @@ impl Egress {
     #[inline]
     pub(crate) fn touch(&mut self, table: &mut Table, cx: &mut Cx<'_>, index: u32) {
         let Some(slot) = table.slots.slot_mut(index) else { return };
+        // Of a burst, the first event has done everything.
+        if slot.queued > 0 || !slot.flags.has_all(Flags::TOUCHED | Flags::READY) {
+            self.touch_anew(table, cx, index);
+        }
+    }
+
+    fn touch_anew(&mut self, table: &mut Table, cx: &mut Cx<'_>, index: u32) {
+        let Some(slot) = table.slots.slot_mut(index) else { return };
         let is_first = slot.flags.set(Flags::TOUCHED);
         if slot.queued == 0 {
             self.ready.enter(slot, index);
@@ -39,10 +47,13 @@ impl Egress {
 }
 
 /// The first event of the connection since it was settled.
-#[inline(never)]
+#[inline]
 fn touched_first(table: &mut Table, cx: &mut Cx<'_>, index: u32) {
     table.touched.push(index);
-    if let Some(conn) = table.slots.conn_mut(index) {
-        conn.heed(cx.observe.budget.grant());
+    let grant = cx.observe.budget.grant();
+    if let Some(conn) = table.slots.conn_mut(index)
+        && !conn.heeds(grant)
+    {
+        conn.heed(grant);
     }
 }

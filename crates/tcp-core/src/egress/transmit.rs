@@ -53,11 +53,13 @@ impl Egress {
         let acks = budget.keeps_acks && straight;
         let data = budget.corks && straight && cx.config.autocorking;
         self.permit(&mut table.slots, Deferral { acks, data });
-        if let Some(by) = self.lateness(cx.now) {
-            cx.observe.counters.egress_late += 1;
-            self.scheduler.woke_late(cx.now, by);
+        if self.asked_for.is_some() || !self.on_wire.is_empty() {
+            if let Some(by) = self.lateness(cx.now) {
+                cx.observe.counters.egress_late += 1;
+                self.scheduler.woke_late(cx.now, by);
+            }
+            self.depart_until(cx.now);
         }
-        self.depart_until(cx.now);
         if orders {
             // Even while the link is busy: an ACK takes its place in the queue, with its number,
             // when it arises.
@@ -135,6 +137,13 @@ impl Egress {
             }
         }?;
         if let SendOutcome::Packets { bytes, .. } = sent {
+            if plan.class == SegmentClass::PureAck
+                && table.slots.conn_mut(index).is_some_and(|conn| conn.rests())
+            {
+                // Most that send an ACK have nothing else.
+                self.ready.leave(&mut table.slots);
+                return Ok(sent);
+            }
             self.ready.spend(index, bytes as u32);
             if plan.class == SegmentClass::Data
                 && let Some(slot) = table.slots.slot_mut(index)

@@ -294,7 +294,13 @@ impl Endpoint {
 
     /// The same, at less cost, for a driver that calls [`transmit`](Self::transmit) before anything
     /// but its applications' calls and this: what does not concern applications is left to it.
+    #[inline]
     pub fn poll_event_before_transmit(&mut self) -> Option<Event> {
+        let table = &self.owners.table;
+        if table.touched.is_empty() && table.events.is_empty() { None } else { self.take_event() }
+    }
+
+    fn take_event(&mut self) -> Option<Event> {
         let mut cx = self.context.at_latest();
         let table = &mut self.owners.table;
         if !table.touched.is_empty() {

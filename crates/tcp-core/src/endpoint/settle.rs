@@ -35,29 +35,32 @@ impl Owners {
 
     fn settle_all(&mut self, cx: &mut Cx<'_>) {
         if !self.table.touched.is_empty() {
-            // Settling a connection never touches another one; the list is put back to keep its
-            // allocation.
-            let mut touched = core::mem::take(&mut self.table.touched);
-            for index in touched.drain(..) {
+            // Settling a connection never touches another one.
+            let mut next = 0;
+            while let Some(&index) = self.table.touched.get(next) {
                 self.settle_one(cx, index);
+                next += 1;
             }
-            self.table.touched = touched;
+            self.table.touched.clear();
             self.table.count_orphans(cx);
         }
-        self.settle_noticed(cx);
+        if !self.table.noticed.is_empty() {
+            self.settle_noticed(cx);
+        }
         self.settle_memory(cx);
     }
 
     /// Settles the connections of which only the notices have been taken, unless that has been
     /// done.
     fn settle_noticed(&mut self, cx: &mut Cx<'_>) {
-        let mut noticed = core::mem::take(&mut self.table.noticed);
-        for index in noticed.drain(..) {
+        let mut next = 0;
+        while let Some(&index) = self.table.noticed.get(next) {
             if self.table.slots.slot(index).is_some_and(|slot| slot.flags.has(Flags::NOTICED)) {
                 self.settle_one(cx, index);
             }
+            next += 1;
         }
-        self.table.noticed = noticed;
+        self.table.noticed.clear();
     }
 
     /// Settles one connection: its notices, its deadline, and whether it has ended.

@@ -442,6 +442,12 @@ impl Receiver {
         self.acks.on_window(self.window.update(&self.position(config), self.is_steady()));
     }
 
+    /// True if [`heed`](Self::heed) would change nothing.
+    #[inline]
+    pub(crate) fn heeds(&self, grant: Grant) -> bool {
+        self.grant == grant
+    }
+
     /// The endpoint's memory permits a buffer of `grant` from now on. The window follows, but its
     /// edge does not move back: it closes as data arrives.
     pub(crate) fn heed(&mut self, config: &ConnConfig, grant: Grant) {

@@ -24,19 +24,28 @@ impl Sender {
     /// What to send at `now`; `None`: nothing, and `Info::blocked` says why. Does not change
     /// sequence space.
     pub(crate) fn next(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Option<Plan> {
+        if self.rests() {
+            return None;
+        }
         let choice = self.choose(now, config, limits);
         self.stream.blocked = choice.err().unwrap_or(Blocked::No);
         choice.ok()
     }
 
+    /// True if there is no flight and no reason for one: [`next`](Self::next) returns nothing.
+    #[inline]
+    pub(crate) fn rests(&mut self) -> bool {
+        let snd = &mut self.stream;
+        if self.flight.is_some() || (snd.open && !snd.has_nothing_unsent()) {
+            return false;
+        }
+        snd.blocked = if snd.open { Blocked::App } else { Blocked::State };
+        true
+    }
+
     fn choose(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Result<Plan, Blocked> {
         let snd = &mut self.stream;
-        let flight = match &mut self.flight {
-            Some(flight) => flight,
-            None if !snd.open => return Err(Blocked::State),
-            None if snd.has_nothing_unsent() => return Err(Blocked::App),
-            none => none.insert(Box::new(Flight::new(snd, config))),
-        };
+        let flight = self.flight.get_or_insert_with(|| Box::new(Flight::new(snd, config)));
         flight.refresh_decision(snd);
         let choice = flight.choose(snd, now, config, limits);
         if let Err(blocked) = choice {

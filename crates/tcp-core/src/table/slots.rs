@@ -60,6 +60,11 @@ impl Flags {
         self.0 & flag != 0
     }
 
+    /// True if all of `flags` are set.
+    pub(crate) const fn has_all(self, flags: u16) -> bool {
+        self.0 & flags == flags
+    }
+
     /// Sets `flag`; false if it was already set.
     pub(crate) const fn set(&mut self, flag: u16) -> bool {
         let new = !self.has(flag);
