@@ -22,8 +22,15 @@ fn main() {
     let crates = own.join("..");
     let mut generated = String::new();
     let engine = engine(&crates).unwrap_or_else(|| format!("version {}", env!("CARGO_PKG_VERSION")));
-    let _ = writeln!(generated, "pub(super) const ENGINE: &str = {engine:?};");
-    let _ = writeln!(generated, "pub(super) const COMMIT: Option<&str> = {:?};", commit(&crates));
+    let _ = writeln!(
+        generated,
+        "/// Hash of the sources that decide what a run gives; a version if they do not lie beside.\npub const ENGINE: &str = {engine:?};"
+    );
+    let _ = writeln!(
+        generated,
+        "/// The commit of which this program was built, with `+` if files differ from it; `None`\n/// outside a checkout.\npub const COMMIT: Option<&str> = {:?};",
+        commit(&crates)
+    );
     let _ = writeln!(generated, "const FILES: &[(&str, &str)] = &[");
     let studies = own.join("src/studies");
     println!("cargo::rerun-if-changed={}", studies.display());

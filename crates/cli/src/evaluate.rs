@@ -29,7 +29,7 @@ pub(crate) fn run(args: &EvaluateArgs, registry: &Registry) -> Result<(), Failur
         Some(file) => Evaluation::of_result(matrix.clone(), &LeagueResult::read(file, &matrix)?),
         None => {
             let options = Options {
-                engine: ackline_papers::engine().to_owned(),
+                engine: ackline_papers::ENGINE.to_owned(),
                 program: program(),
                 threads: usize::from(args.jobs.unwrap_or(0)),
                 out: work.runs.clone(),

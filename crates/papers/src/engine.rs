@@ -152,7 +152,7 @@ pub fn reproduce(
         // What is written and whole can be judged later by a program that has changed.
         let whole = options.out.is_some() && Extent::of(&request) == Some(Extent::Whole);
         let sample = if whole && request.parts.len() == study.parts().len() {
-            sample::draw(study, &request, &outputs, options)?
+            sample::draw(study, &request, |id| outputs.get(id).map(|done| done.cpu_s), options)?
         } else {
             Sample::default()
         };
@@ -187,7 +187,7 @@ fn from_data(
     several: bool,
 ) -> Result<StudyResult, ReproduceError> {
     let wanted = if options.parts.is_empty() { vec![] } else { request(study, options, several)?.parts };
-    let data = Data::load(folder, study)?;
+    let mut data = Data::load(folder, study)?;
     let request = data.request(study, &wanted)?;
     let jobs = plan(study, &request)?;
     for job in &jobs {
@@ -203,7 +203,15 @@ fn from_data(
     }
     let mut done = conclude(study, request, &jobs, &data, options)?;
     if options.sample && !jobs.iter().any(Job::is_live) && data.origin.code != data::code(study, &jobs) {
-        done.sampled = Some(sample::compare(study, &done.request, &data, options)?);
+        let sampled = sample::compare(study, &done.request, &data, options)?;
+        // From now on the sample is quick, and names what it runs.
+        let complete = done.is_complete() && sampled.unnamed > 0 && sampled.differing.is_empty();
+        if let Some(out) = options.out.as_deref().filter(|_| complete) {
+            let cpu_s = |id: &str| data.jobs.get(id).map(|stored| stored.done.cpu_s);
+            data.sample = sample::draw(study, &done.request, cpu_s, options)?;
+            done.files.push(store::save_data(out, study, &data)?);
+        }
+        done.sampled = Some(sampled);
     }
     save(done, options)
 }

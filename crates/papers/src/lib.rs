@@ -67,7 +67,7 @@ pub use reproduction::{Comparisons, Reproduction};
 pub use sample::Sampled;
 pub use scenario::ScenarioText;
 pub(crate) use scenario::scenario;
-pub use sources::engine;
+pub use sources::{COMMIT, ENGINE};
 pub use studies::{LIVE, STUDIES};
 pub use study::{Knob, Paper, Part, Request, Study, no_jobs};
 pub use table::{Cell, Table};

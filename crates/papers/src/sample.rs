@@ -9,12 +9,12 @@
 use super::data::Data;
 use super::engine::{Options, plan};
 use super::error::ReproduceError;
-use super::job::{Done, Job};
+use super::job::Job;
 use super::study::{Request, Study};
 use super::work;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Jobs of each part, if it has as many.
 const PER_PART: usize = 5;
@@ -42,6 +42,8 @@ pub struct Sampled {
     pub jobs: usize,
     /// Processor time that they took, s.
     pub cpu_s: f64,
+    /// Those of them that the data's sample did not name, and which were run as a whole.
+    pub unnamed: usize,
     /// Those that give something else, by id.
     pub differing: Vec<String>,
 }
@@ -66,19 +68,18 @@ fn chosen(
         .collect()
 }
 
-/// Draws the sample of a run that gave `outputs`.
+/// Draws the sample of a run whose jobs took `cpu_s` of processor time, by id.
 ///
 /// # Errors
 /// Those of a job.
 pub(super) fn draw(
     study: &dyn Study,
     request: &Request,
-    outputs: &BTreeMap<String, Done>,
+    cpu_s: impl Fn(&str) -> Option<f64> + Sync,
     options: &Options,
 ) -> Result<Sample, ReproduceError> {
-    let cpu_s = |id: &str| outputs.get(id).map(|done| done.cpu_s);
     let jobs: BTreeMap<String, Job> =
-        chosen(study, request, cpu_s)?.into_iter().flatten().map(|job| (job.id().to_owned(), job)).collect();
+        chosen(study, request, &cpu_s)?.into_iter().flatten().map(|job| (job.id().to_owned(), job)).collect();
     let one = |(id, job): (String, Job)| {
         let long = job.can_begin() && cpu_s(&id).is_some_and(|cpu_s| cpu_s > LONG_S);
         let beginning = long.then(|| job.begin(None)).transpose();
@@ -87,29 +88,22 @@ pub(super) fn draw(
     work::pool(options)?.install(|| jobs.into_par_iter().map(one).collect())
 }
 
-/// Runs the sample of `data` with this program, and compares.
+/// Runs the sample of `data` with this program, and compares. A job of the sample that the data do
+/// not name, because they were made before there were samples or before it was drawn, is run as a
+/// whole.
 ///
 /// # Errors
-/// If the data have none, or a job cannot be run.
+/// If a job cannot be run.
 pub(super) fn compare(
     study: &dyn Study,
     request: &Request,
     data: &Data,
     options: &Options,
 ) -> Result<Sampled, ReproduceError> {
-    let name = study.paper().name;
+    let mut names: BTreeSet<String> = data.sample.keys().cloned().collect();
     let cpu_s = |id: &str| data.jobs.get(id).map(|stored| stored.done.cpu_s);
-    for jobs in chosen(study, request, cpu_s)? {
-        if let Some(missing) = jobs.iter().find(|job| !data.sample.contains_key(job.id())) {
-            return Err(ReproduceError::Data(format!(
-                "the data of {name} are of other sources than this program, and their sample lacks the job {:?}; make them again with \
-                 ackline reproduce {name} --refresh",
-                missing.id()
-            )));
-        }
-    }
-    let jobs: Vec<Job> =
-        plan(study, request)?.into_iter().filter(|job| data.sample.contains_key(job.id())).collect();
+    names.extend(chosen(study, request, cpu_s)?.into_iter().flatten().map(|job| job.id().to_owned()));
+    let jobs: Vec<Job> = plan(study, request)?.into_iter().filter(|job| names.contains(job.id())).collect();
     let one = |job: Job| {
         let id = job.id().to_owned();
         let same = match data.sample.get(&id).and_then(Option::as_ref) {
@@ -125,6 +119,7 @@ pub(super) fn compare(
     Ok(Sampled {
         jobs: all.len(),
         cpu_s: all.iter().map(|(_, _, cpu_s)| cpu_s).sum(),
+        unnamed: names.iter().filter(|id| !data.sample.contains_key(*id)).count(),
         differing: all.into_iter().filter(|(_, same, _)| !same).map(|(id, _, _)| id).collect(),
     })
 }

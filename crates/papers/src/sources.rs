@@ -2,12 +2,6 @@
 
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// The hash of the crates of which a simulation consists, as this program has them.
-#[must_use]
-pub const fn engine() -> &'static str {
-    ENGINE
-}
-
 /// The hash of a file of the studies, such as `a3/runs.rs`.
 pub(super) fn of_file(name: &str) -> Option<&'static str> {
     FILES.iter().find(|(file, _)| *file == name).map(|(_, hash)| *hash)

@@ -423,13 +423,37 @@ fn data_of_other_sources_are_what_this_program_gives_or_fail_the_command() {
     let failures = sampled(changed).unwrap().failures(false);
     let job = "tiny: the job \"square\" gives something else than its data; make them again with ackline reproduce tiny --refresh";
     assert!(failures.contains(&job.to_owned()), "{failures:?}");
+}
 
-    let without = |data: &mut serde_json::Value| {
-        data["origin"]["code"] = "another".into();
-        data["sample"] = serde_json::json!({});
+/// Data from before there were samples get one, if the jobs that it names give the same as a whole.
+#[test]
+fn a_sample_that_is_not_there_is_run_as_a_whole_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    one(&Options { out: Some(folder.path().to_owned()), ..options(&[]) });
+    let path = data.join("tiny-page.json.gz");
+    let change = |output: i64| {
+        let mut document: serde_json::Value = archive::load(&path).unwrap();
+        document["origin"]["code"] = "another".into();
+        document["sample"] = serde_json::json!({});
+        document["jobs"]["square"]["output"] = output.into();
+        archive::save(&path, &document).unwrap();
     };
-    let error = sampled(without).err().expect("refused").to_string();
-    assert!(error.contains("their sample lacks the job \"square\"; make them again"), "{error}");
+    let sampled = || {
+        let options = Options {
+            from: Some(data.clone()),
+            out: Some(folder.path().to_owned()),
+            sample: true,
+            ..options(&[])
+        };
+        reproduce(&[&TINY], &options).unwrap().remove(0).sampled.unwrap()
+    };
+    let names = || archive::load::<serde_json::Value>(&path).unwrap()["sample"].clone();
+    change(10);
+    assert_eq!((sampled().differing, names()), (vec!["square".to_owned()], serde_json::json!({})));
+    change(9);
+    assert_eq!((sampled().unnamed, names()), (1, serde_json::json!({ "square": null })));
+    assert_eq!(sampled().unnamed, 0);
 }
 
 #[test]

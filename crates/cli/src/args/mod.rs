@@ -38,6 +38,7 @@ use proxy::ProxyArgs;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 use values::{Destination, Limit, ListenAt};
 use watch::WatchArgs;
@@ -46,12 +47,18 @@ use watch::WatchArgs;
 /// timeout response and the egress scheduler. Send and receive real data over a TUN device or an
 /// Ethernet, or simulate the same stack in virtual time.
 #[derive(Parser)]
-#[command(name = "ackline", version, max_term_width = 100)]
+#[command(name = "ackline", version, long_version = BUILD.as_str(), max_term_width = 100)]
 #[command(after_help = "Examples and exit statuses: ackline --help", after_long_help = TOP_EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// The version, and what tells two builds of it apart.
+static BUILD: LazyLock<String> = LazyLock::new(|| {
+    let commit = ackline_papers::COMMIT.unwrap_or("none: built outside a checkout");
+    format!("{}\ncommit {commit}\nengine {}", env!("CARGO_PKG_VERSION"), ackline_papers::ENGINE)
+});
 
 #[derive(Subcommand)]
 pub(crate) enum Command {

@@ -280,9 +280,13 @@ fn what_is_listed_is_accepted() {
 
 #[test]
 fn help_and_version_succeed_and_teach() {
-    let version = run(&["--version"]);
+    let version = run(&["-V"]);
     assert_eq!(version.status, Some(0));
     assert_eq!(version.stdout, concat!("ackline ", env!("CARGO_PKG_VERSION"), "\n").as_bytes());
+    let build = String::from_utf8(run(&["--version"]).stdout).expect("UTF-8");
+    let [name, commit, engine] = build.lines().collect::<Vec<_>>()[..] else { panic!("{build}") };
+    assert_eq!(name, concat!("ackline ", env!("CARGO_PKG_VERSION")));
+    assert!(commit.starts_with("commit ") && engine.starts_with("engine "), "{build}");
     for command in COMMANDS {
         let help = run(&[command, "--help"]);
         assert_eq!(help.status, Some(0));

@@ -1,4 +1,4 @@
-//! The checked-in tables are those that the library gives.
+//! The checked-in tables are those that the library gives, but for the foot that names the engine.
 
 use ackline_lab::{RunOptions, Scenario, example, run, table_of};
 use std::path::Path;
@@ -16,7 +16,8 @@ fn quick_ones_are_the_same() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/scenarios/{name}.md"));
         let checked_in = std::fs::read_to_string(&path).unwrap();
         let table = table_of(&scenario, &report.summary);
-        assert!(table == checked_in, "{} differs from what {name} gives:\n{table}", path.display());
+        let same = checked_in.strip_prefix(&table).is_some_and(|foot| foot.starts_with("\n---\n"));
+        assert!(same, "{} differs from what {name} gives:\n{table}", path.display());
     }
 }
 
