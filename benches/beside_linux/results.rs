@@ -51,6 +51,9 @@ pub(crate) struct Setting {
     pub(crate) kernel: String,
     /// Runs were so many times as long as they usually are.
     pub(crate) longer: f64,
+    /// Of the sources that were measured.
+    #[serde(default)]
+    pub(crate) commit: Option<String>,
 }
 
 impl Setting {
@@ -60,6 +63,7 @@ impl Setting {
             processor: machine::processor()?,
             kernel: machine::kernel()?,
             longer,
+            commit: machine::commit(),
         })
     }
 }

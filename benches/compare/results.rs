@@ -28,6 +28,9 @@ pub(crate) struct Setting {
     pub(crate) congestion_control: String,
     pub(crate) seconds: f64,
     pub(crate) rounds: u16,
+    /// Of the sources that were measured.
+    #[serde(default)]
+    pub(crate) commit: Option<String>,
 }
 
 /// The results of all rounds.

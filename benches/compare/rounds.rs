@@ -54,5 +54,6 @@ fn setting(rounds: u16, seconds: f64) -> Outcome<Setting> {
         congestion_control: machine::sysctl("net/ipv4/tcp_congestion_control")?,
         seconds,
         rounds,
+        commit: machine::commit(),
     })
 }

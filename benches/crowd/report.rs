@@ -1,6 +1,7 @@
 //! The tables of results, and what is wanted.
 
 use crate::case::{Act, CHUNK, Case, SMALL, Who};
+use crate::machine;
 pub(crate) use crate::no_pictures::Pictures;
 use crate::results::{Metric, Results};
 use crate::section::Section;
@@ -26,13 +27,14 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
 fn setting(results: &Results) -> String {
     let setting = &results.setting;
     format!(
-        "{} rounds of {} s for each case, six times as long for {} flows; {} processors ({}), Linux {}. Medians of the rounds.\n",
+        "{} rounds of {} s for each case, six times as long for {} flows; {} processors ({}), Linux {}{}. Medians of the rounds.\n",
         setting.rounds,
         setting.seconds,
         Act::CROWD,
         setting.processors,
         setting.processor,
-        setting.kernel
+        setting.kernel,
+        machine::at_commit(setting.commit.as_deref())
     )
 }
 

@@ -1,6 +1,7 @@
 //! The tables of results, and what is wanted.
 
 use crate::case::{Case, Load, Wait};
+use crate::machine;
 pub(crate) use crate::no_pictures::Pictures;
 use crate::results::{Metric, Results};
 use crate::section::Section;
@@ -21,8 +22,13 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
 fn setting(results: &Results) -> String {
     let setting = &results.setting;
     format!(
-        "{} rounds of {} s for each case; {} processors ({}), Linux {}. Medians of the rounds, of the worse direction.\n",
-        setting.rounds, setting.seconds, setting.processors, setting.processor, setting.kernel
+        "{} rounds of {} s for each case; {} processors ({}), Linux {}{}. Medians of the rounds, of the worse direction.\n",
+        setting.rounds,
+        setting.seconds,
+        setting.processors,
+        setting.processor,
+        setting.kernel,
+        machine::at_commit(setting.commit.as_deref())
     )
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use std::fs;
+use std::process::Command;
 
 pub(crate) fn processors() -> Outcome<usize> {
     Ok(std::thread::available_parallelism()?.get())
@@ -17,6 +18,24 @@ pub(crate) fn processor() -> Outcome<String> {
 /// Its release.
 pub(crate) fn kernel() -> Outcome<String> {
     sysctl("kernel/osrelease")
+}
+
+/// The commit of the sources that are measured, with `+` if files differ from it; `None` outside a
+/// checkout.
+pub(crate) fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/crates");
+        let output = Command::new("git").current_dir(folder).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let differs = git(&["status", "--porcelain", "--untracked-files=no", "--", "."])?;
+    Some(if differs.is_empty() { commit } else { commit + "+" })
+}
+
+/// As it ends a sentence about the machine.
+pub(crate) fn at_commit(commit: Option<&str>) -> String {
+    commit.map(|commit| format!(", at commit `{commit}`")).unwrap_or_default()
 }
 
 /// A setting of the kernel by its path below `/proc/sys`.

@@ -2,6 +2,7 @@
 
 use crate::case::{Act, Case, Device, Stack, Who};
 use crate::ending::Ending;
+use crate::machine;
 pub(crate) use crate::no_pictures::Pictures;
 use crate::results::{Metric, Results, Summary};
 use crate::section::Section;
@@ -26,8 +27,13 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
 fn setting(results: &Results) -> String {
     let setting = &results.setting;
     format!(
-        "{} rounds of {} s for each case; {} processors ({}), Linux {}. Medians of the rounds.\n",
-        setting.rounds, setting.seconds, setting.processors, setting.processor, setting.kernel
+        "{} rounds of {} s for each case; {} processors ({}), Linux {}{}. Medians of the rounds.\n",
+        setting.rounds,
+        setting.seconds,
+        setting.processors,
+        setting.processor,
+        setting.kernel,
+        machine::at_commit(setting.commit.as_deref())
     )
 }
 

@@ -7,6 +7,7 @@ use crate::case::{
     TUN_CAPTURED_AND_TRACED, TUN_CAPTURED_SPLIT, TUN_COPIES, TUN_DEFAULT_CC, TUN_TRACED, TUN_WORKERS,
     TUN_WORKERS_COPIES, TUN_WORKERS_QUEUES, URING, Wait,
 };
+use crate::machine;
 use crate::results::{Metric, Results, Setting, Summary};
 
 pub(super) const SEND: Act = Act::Send { flows: 1 };
@@ -15,9 +16,10 @@ const SEND_MANY: Act = Act::Send { flows: Act::MANY };
 const RECEIVE_MANY: Act = Act::Receive { flows: Act::MANY };
 
 pub(super) fn setting(setting: &Setting) -> String {
-    let Setting { processors, processor, kernel, congestion_control, seconds, rounds } = setting;
+    let Setting { processors, processor, kernel, congestion_control, seconds, rounds, commit } = setting;
+    let at_commit = machine::at_commit(commit.as_deref());
     format!(
-        "{rounds} rounds of {seconds} s for each case; {processors} processors ({processor}), Linux {kernel}, whose \
+        "{rounds} rounds of {seconds} s for each case; {processors} processors ({processor}), Linux {kernel}{at_commit}, whose \
          default congestion control here is `{congestion_control}`.\n"
     )
 }
