@@ -9,7 +9,7 @@ use ackline_proxy::{Filtering, NameUse, Publish, Resolver, Upstream};
 use clap::{ArgGroup, Args};
 use ipnet::IpNet;
 use std::ffi::OsString;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -128,6 +128,16 @@ pub(crate) struct ProxyDeviceArgs {
     /// version. Guests have it as their router
     #[arg(long, value_name = "CIDR", value_parser = values::cidr, conflicts_with_all = ["command", "tun", "netns"])]
     pub(crate) local: Vec<IpNet>,
+    /// Do not give the guests of a socket IPv4 addresses, router, resolver and MTU by DHCP
+    #[arg(long, requires = "local")]
+    pub(crate) no_dhcp: bool,
+    /// Do not advertise the IPv6 networks of --local to the guests of a socket
+    #[arg(long, requires = "local")]
+    pub(crate) no_ra: bool,
+    /// IPv4 address of one guest, by its Ethernet address: 52:54:00:12:34:56=10.0.2.15; may be given
+    /// again [default: one that follows from the Ethernet address]
+    #[arg(long, value_name = "MAC=IP", value_parser = values::lease, requires = "local", conflicts_with = "no_dhcp")]
+    pub(crate) dhcp_host: Vec<(MacAddress, Ipv4Addr)>,
     /// Network that is routed to a new interface: 10.0.0.0/8, default; may be given again [default:
     /// all for --netns]
     #[arg(long, value_name = "CIDR", value_parser = values::route, conflicts_with_all = ["command", "fd", "socket"])]
@@ -177,7 +187,7 @@ Examples:
   ackline proxy --config rules.toml -- bash
   ackline proxy --netns $(podman inspect -f {{.State.Pid}} web) --upstream socks5://127.0.0.1:1080
   ackline proxy --publish 8080:80 -- python3 -m http.server 80
-  ackline proxy --socket /tmp/vm.sock --local 10.0.2.2/24 --publish 2222:10.0.2.15:22
+  ackline proxy --socket /tmp/vm.sock --local 10.0.2.2/24 --dhcp-host 52:54:00:12:34:56=10.0.2.15 --publish 2222:10.0.2.15:22
   ackline proxy --tun ack0 --route 10.0.0.0/8 --upstream http://proxy.example.org:3128 --metrics :9464
   ackline proxy --tun ack0 --out-dev wan0 --out-local 192.168.178.2/24 --out-gateway 192.168.178.1 --sched kalampoukas --egress-rate 950kbit
 

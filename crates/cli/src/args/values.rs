@@ -158,6 +158,14 @@ pub(crate) fn mac(text: &str) -> Result<MacAddress, String> {
     Ok(mac)
 }
 
+/// A station and the IPv4 address that it gets.
+pub(crate) fn lease(text: &str) -> Result<(MacAddress, Ipv4Addr), String> {
+    let (station, address) = text.split_once('=').ok_or("no =; write 52:54:00:12:34:56=10.0.2.15")?;
+    let address =
+        address.parse().map_err(|_| format!("{address:?} is not an IPv4 address; write 10.0.2.15"))?;
+    Ok((mac(station)?, address))
+}
+
 /// An address with the length of its network's prefix.
 pub(crate) fn cidr(text: &str) -> Result<IpNet, String> {
     let net: IpNet = text.parse().map_err(|_| match text.parse::<IpAddr>() {

@@ -255,6 +255,21 @@ fn device(families: &mut Families, stats: &Stats) {
             "Packets dropped because the neighbour for whose address they waited did not answer.",
             device.neighbours.waiting_failed,
         ),
+        (
+            "dhcp_granted",
+            "Messages of DHCP that offered or confirmed an address.",
+            device.neighbours.leases_granted,
+        ),
+        (
+            "dhcp_refused",
+            "Requests of DHCP for another host's address, or when none was left.",
+            device.neighbours.leases_refused,
+        ),
+        (
+            "router_advertisements",
+            "Router advertisements sent.",
+            device.neighbours.router_advertisements_sent,
+        ),
     ];
     for (name, help, value) in counters {
         families.counter(name, help, value);
@@ -291,7 +306,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     /// Each measurement of [`Stats`], and the metric that has it; "" if none does.
-    const METRICS: [(&str, &str); 61] = [
+    const METRICS: [(&str, &str); 64] = [
         ("departure_lateness", "departure_lateness_seconds"),
         ("timer_lateness", "timer_lateness_seconds"),
         // Gaps are those of a single sender, and Prometheus would add up those of all. `-v` and
@@ -344,6 +359,9 @@ mod tests {
         ("device.neighbours.conflicts", "neighbour_conflicts_total"),
         ("device.neighbours.waiting_dropped", "neighbour_packets_dropped_total"),
         ("device.neighbours.waiting_failed", "neighbour_packets_failed_total"),
+        ("device.neighbours.leases_granted", "dhcp_granted_total"),
+        ("device.neighbours.leases_refused", "dhcp_refused_total"),
+        ("device.neighbours.router_advertisements_sent", "router_advertisements_total"),
         // What goes well on an Ethernet, and what a stranger there can make grow without harm.
         ("device.neighbours.requests_sent", ""),
         ("device.neighbours.requests_received", ""),

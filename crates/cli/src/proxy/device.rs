@@ -10,7 +10,7 @@ use crate::interfaces;
 use crate::names::Names;
 use crate::program::{self, Addresses, INTERFACE, Inside, Program, Started};
 use crate::tunnel;
-use ackline::runtime::device::frame_socket::{FrameSocket, FrameSocketConfig};
+use ackline::runtime::device::frame_socket::{FrameSocket, FrameSocketConfig, Provision};
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
 use ackline::runtime::stack::Shards;
@@ -201,7 +201,11 @@ fn router(option: &str, local: &[IpNet]) -> Result<Vec<IpAddr>, Failure> {
 fn ethernet(args: &ProxyArgs) -> FrameSocketConfig {
     let mut config = FrameSocketConfig::default().mtu(args.device.mtu);
     config.addresses.clone_from(&args.device.local);
-    config
+    let mut provision = Provision::default();
+    provision.dhcp = !args.device.no_dhcp;
+    provision.router_advertisements = !args.device.no_ra;
+    provision.hosts.clone_from(&args.device.dhcp_host);
+    config.provision(provision)
 }
 
 /// An interface of this machine, which is made if there is none of that name.

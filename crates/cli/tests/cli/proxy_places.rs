@@ -426,3 +426,96 @@ fn a_program_is_reached_by_published_ports_and_sees_its_clients_addresses() {
     let complaint = refused(&["proxy", "--tun", "no", "--publish", "80:81"], 2);
     assert_eq!(complaint, "ackline: --publish 80:81: name the guest, as in 80:10.0.2.15:81");
 }
+
+/// The kernel as a guest: an Ethernet of its own behind a Unix socket, DHCP by hand, SLAAC by
+/// itself, and a page over each version.
+const GUEST: &str = r#"
+import fcntl, os, socket, struct, subprocess, sys, threading, time
+path, web = sys.argv[1:]
+tap = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH22x", b"eth0", 0x1002))
+def ip(*words): return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
+ip("link", "set", "lo", "up")
+ip("link", "set", "eth0", "address", "52:54:00:12:34:56", "up")
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(path)
+listener.listen()
+wire, _ = listener.accept()
+stream = wire.makefile("rb")
+def up():
+    while True:
+        frame = os.read(tap, 2000)
+        wire.sendall(struct.pack("!I", len(frame)) + frame)
+def down():
+    while True:
+        head = stream.read(4)
+        if len(head) < 4: return
+        os.write(tap, stream.read(struct.unpack("!I", head)[0]))
+for pump in (up, down): threading.Thread(target=pump, daemon=True).start()
+
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+client.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"eth0")
+client.bind(("0.0.0.0", 68))
+client.settimeout(2)
+def ask(options):
+    mac = bytes.fromhex("525400123456")
+    message = struct.pack("!4BIHH16s16s192xI", 1, 1, 6, 0, 7, 0, 0x8000, b"", mac, 0x63825363)
+    while True:
+        client.sendto(message + options + b"\xff", ("255.255.255.255", 67))
+        try: answer = client.recv(2000)
+        except TimeoutError: continue
+        rest, found = answer[240:], {}
+        while rest[0] != 255:
+            found[rest[0]], rest = rest[2:2 + rest[1]], rest[2 + rest[1]:]
+        return answer[16:20], found
+offered, _ = ask(b"\x35\x01\x01")
+address, options = ask(b"\x35\x01\x03\x32\x04" + offered + b"\x36\x04\x0a\x00\x02\x02")
+assert options[53] == b"\x05", options
+own, router = socket.inet_ntoa(address), socket.inet_ntoa(options[3])
+ip("address", "add", own + "/24", "dev", "eth0")
+ip("link", "set", "eth0", "mtu", str(int.from_bytes(options[26], "big")))
+ip("route", "add", "default", "via", router)
+print("DHCP", own, router, socket.inet_ntoa(options[6]))
+while True:
+    addresses = [line.split()[3] for line in ip("-6", "-o", "address", "show", "dev", "eth0", "scope", "global").splitlines() if "tentative" not in line]
+    routes = ip("-6", "route", "show", "default")
+    if addresses and "via fe80::" in routes: break
+    time.sleep(0.1)
+print("SLAAC", *addresses)
+for host in ("192.0.2.7", "[2001:db8::7]"):
+    page = ["curl", "-sS", "--noproxy", "*", "--max-time", "30", f"http://{host}:{web}/"]
+    print(subprocess.run(page, check=True, capture_output=True, text=True).stdout.strip())
+"#;
+
+#[test]
+fn a_guest_boots_into_a_network_without_any_configuration() {
+    let name = "proxy_places::a_guest_boots_into_a_network_without_any_configuration";
+    if !has_programs(name, &["curl", "ip", "python3", "unshare"]) {
+        return;
+    }
+    with_tun(name, || {
+        let (web, (socks, told)) = (http("a page\n"), socks());
+        let (_directory, path) = scratch("vm.sock");
+        let mut guest = Command::new("unshare");
+        guest.args(["--net", "python3", "-c", GUEST, text(&path), &web.to_string()]);
+        guest.stdout(Stdio::piped());
+        let guest = Running::try_start(&mut guest).expect("a namespace");
+        until("the guest's socket", || path.exists().then_some(()));
+        let upstream = format!("socks5://127.0.0.1:{socks}");
+        let options =
+            ["proxy", "--no-control", "--socket", text(&path), "--upstream", &upstream, "--mtu", "1400"];
+        let networks =
+            ["--local", "10.0.2.2/24", "--local", "fd00::2/64", "--dhcp-host", "52:54:00:12:34:56=10.0.2.15"];
+        let proxy = Running::start(&mut ackline(&[&options[..], &networks].concat()));
+        let ended = guest.end();
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let said = stdout(&ended);
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines[0], "DHCP 10.0.2.15 10.0.2.2 10.0.2.2");
+        assert!(lines[1].starts_with("SLAAC fd00::"), "{said}");
+        assert_eq!(lines[2..], ["a page", "a page"], "{said}");
+        assert_eq!(told.recv(), Ok(FAR.to_owned()));
+        assert_eq!(proxy.end().status, Some(3), "the machine is off");
+    });
+}

@@ -1,6 +1,7 @@
-//! Counters of neighbour resolution.
+//! Counters of what a host says on an Ethernet to be reached there.
 
-/// Counters since the device was opened, ARP and neighbour discovery combined.
+/// Counters since the device was opened, ARP and neighbour discovery combined; DHCP and router
+/// advertisements if the host [configures](super::frame_socket::Provision) others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -38,6 +39,12 @@ pub struct NeighbourStats {
     pub waiting_dropped: u64,
     /// Of these, dropped because the neighbour did not answer.
     pub waiting_failed: u64,
+    /// Messages of DHCP that offered or confirmed an address.
+    pub leases_granted: u64,
+    /// Requests of DHCP for an address that is another host's, or that came when none was left.
+    pub leases_refused: u64,
+    /// Router advertisements sent.
+    pub router_advertisements_sent: u64,
 }
 
 impl NeighbourStats {
@@ -60,6 +67,9 @@ impl NeighbourStats {
             waited,
             waiting_dropped,
             waiting_failed,
+            leases_granted,
+            leases_refused,
+            router_advertisements_sent,
         } = *other;
         self.requests_sent += requests_sent;
         self.requests_received += requests_received;
@@ -77,5 +87,8 @@ impl NeighbourStats {
         self.waited += waited;
         self.waiting_dropped += waiting_dropped;
         self.waiting_failed += waiting_failed;
+        self.leases_granted += leases_granted;
+        self.leases_refused += leases_refused;
+        self.router_advertisements_sent += router_advertisements_sent;
     }
 }

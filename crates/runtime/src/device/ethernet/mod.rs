@@ -7,6 +7,7 @@
 
 pub(super) mod frame;
 pub mod neighbours;
+pub(super) mod provision;
 pub(super) mod resolution;
 
 use crate::mac::MacAddress;

@@ -7,6 +7,7 @@
 use super::Wire;
 use super::frame::{self, Content};
 use super::neighbours::{Outbound, Output, Resolver, Route};
+use super::provision;
 use crate::device::interface::MAX_SKIPPED;
 use crate::device::{DeviceStats, NeighbourStats};
 use crate::error::{Error, Result};
@@ -25,6 +26,8 @@ const CLAIM: &str = "claim the own addresses on the interface";
 #[derive(Debug)]
 pub(in crate::device) struct Resolution {
     resolver: Arc<Mutex<Resolver>>,
+    /// Requests for configuration are answered here, and are no packets for the stack.
+    provides: bool,
     /// Of the first queue, which reports the counters, and that the interface is up again.
     is_first: bool,
     /// Created when the driver first waits, because opening a device needs no runtime.
@@ -49,7 +52,8 @@ fn lock(resolver: &Mutex<Resolver>) -> MutexGuard<'_, Resolver> {
 
 impl Resolution {
     pub(in crate::device) fn new(resolver: Resolver) -> Self {
-        Self::of(Arc::new(Mutex::new(resolver)), true)
+        let provides = resolver.provides();
+        Self { provides, ..Self::of(Arc::new(Mutex::new(resolver)), true) }
     }
 
     /// For another queue of the same interface.
@@ -61,6 +65,7 @@ impl Resolution {
     fn of(resolver: Arc<Mutex<Resolver>>, is_first: bool) -> Self {
         Self {
             resolver,
+            provides: false,
             is_first,
             timer: None,
             next: None,
@@ -97,6 +102,8 @@ impl Resolution {
                 return Err(Error::AddressInUse { address, mac, interface: interface.to_owned() });
             }
             let Some(deadline) = resolver.poll_timeout().filter(|_| !resolver.is_settled()) else {
+                drop(resolver);
+                self.resolver().begin(timer::now());
                 return Ok(());
             };
             drop(resolver);
@@ -155,6 +162,10 @@ impl Resolution {
             let frame = wire.frame(slot);
             match frame::content(frame) {
                 Content::Neighbours => {
+                    self.resolver().ingest(timer::now(), frame);
+                    self.settle(wire);
+                }
+                Content::Packet { .. } if self.provides && provision::is_request(frame) => {
                     self.resolver().ingest(timer::now(), frame);
                     self.settle(wire);
                 }

@@ -1,6 +1,7 @@
 //! How to open a frame socket.
 
 use crate::device::ethernet::neighbours::{Attachment, NeighbourConfig};
+use crate::device::ethernet::provision::{Provision, link_local};
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
 use crate::random;
@@ -27,6 +28,9 @@ pub struct FrameSocketConfig {
     /// How the Ethernet addresses of other neighbours are found, and how the stack's own addresses
     /// are claimed.
     pub resolution: NeighbourConfig,
+    /// How the stack configures the other hosts, as their router; `None`: it does not. It then has
+    /// a link-local IPv6 address, too, if it has an IPv6 address.
+    pub provision: Option<Provision>,
 }
 
 impl Default for FrameSocketConfig {
@@ -38,6 +42,7 @@ impl Default for FrameSocketConfig {
             mtu: 1_500,
             neighbours: Vec::new(),
             resolution: NeighbourConfig::default(),
+            provision: None,
         }
     }
 }
@@ -85,6 +90,13 @@ impl FrameSocketConfig {
         self
     }
 
+    /// Lets the stack configure the other hosts, as their router.
+    #[must_use]
+    pub fn provision(mut self, provision: Provision) -> Self {
+        self.provision = Some(provision);
+        self
+    }
+
     /// The host that the stack is.
     pub(super) fn attachment(&self) -> Result<Attachment> {
         if !(68..=65_535).contains(&self.mtu) {
@@ -95,9 +107,20 @@ impl FrameSocketConfig {
             Some(mac) => mac,
             None => random_station()?,
         };
+        let mut addresses = self.addresses.clone();
+        if let Some(provision) = &self.provision {
+            if let Some(why) = provision.fault(&addresses) {
+                return Err(Error::BadConfig { what: "configuration of other hosts", why });
+            }
+            let has_v6 = addresses.iter().any(|net| net.addr().is_ipv6());
+            let own = IpAddr::V6(link_local(mac));
+            if has_v6 && !addresses.iter().any(|net| net.addr() == own) {
+                addresses.push(IpNet::new_assert(own, 64));
+            }
+        }
         Ok(Attachment {
             mac,
-            addresses: self.addresses.clone(),
+            addresses,
             gateways: self.gateways.clone(),
             neighbours: self.neighbours.clone(),
         })

@@ -20,12 +20,14 @@ mod tests;
 mod wire;
 
 pub use super::ethernet::neighbours;
+pub use super::ethernet::provision::Provision;
 pub use config::FrameSocketConfig;
 
 use super::batch::{Gathered, MOST};
 use super::ethernet::Wire as _;
 use super::ethernet::frame::HEADER_LEN;
 use super::ethernet::neighbours::{Outbound, Resolver};
+use super::ethernet::provision::Provisioner;
 use super::ethernet::resolution::Resolution;
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum};
 use crate::error::{Error, Result};
@@ -118,8 +120,14 @@ impl FrameSocket {
         };
         let seed = random::seed().map_err(|source| Error::System { action: "get random numbers", source })?;
         let mac = attachment.mac;
-        let resolver = Resolver::new(attachment, config.resolution.clone(), seed)
+        let provision = config.provision.as_ref();
+        let provisioner =
+            provision.map(|provision| Provisioner::new(provision, mac, &attachment.addresses, config.mtu));
+        let mut resolver = Resolver::new(attachment, config.resolution.clone(), seed)
             .map_err(|error| Error::BadConfig { what: "addresses", why: error.to_string() })?;
+        if let Some(provisioner) = provisioner {
+            resolver.provide(provisioner);
+        }
         let mut wire = FrameWire::new(fd, kind, name.clone(), mac);
         let mut resolution = Resolution::new(resolver);
         resolution.claim(&mut wire, &name)?;

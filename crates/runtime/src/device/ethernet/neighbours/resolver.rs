@@ -7,6 +7,7 @@ use super::{
     Unreachable,
 };
 use crate::device::ethernet::frame::addresses;
+use crate::device::ethernet::provision::Provisioner;
 use crate::mac::MacAddress;
 use ackline_tcp_core::Instant;
 use std::collections::VecDeque;
@@ -31,6 +32,10 @@ pub(in crate::device) struct Resolver {
     /// Packets that waited and can go now, in order.
     ready: VecDeque<(MacAddress, HeldPacket)>,
     frame: Option<Frame>,
+    /// What configures other hosts, if anything does.
+    provisioner: Option<Provisioner>,
+    /// Changes of its deadline.
+    provisioned: u64,
     errors: VecDeque<Box<[u8]>>,
     in_use: Option<(IpAddr, MacAddress)>,
 }
@@ -49,8 +54,8 @@ pub(in crate::device) enum Route {
 /// What is to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::device) enum Output<'a> {
-    /// A message of neighbour resolution.
-    Frame(&'a Frame),
+    /// A message of neighbour resolution, or of what configures other hosts.
+    Frame(&'a [u8]),
     /// A packet that waited, to a station.
     Packet(MacAddress, Outbound<'a>),
 }
@@ -64,7 +69,28 @@ impl Resolver {
         let waiting = HoldQueues::new(config.max_waiting, config.max_waiting_total);
         let neighbours = Neighbours::new(attachment, config, seed)?;
         let (ready, errors) = (VecDeque::new(), VecDeque::new());
-        Ok(Self { neighbours, waiting, ready, frame: None, errors, in_use: None })
+        let provisioner = None;
+        Ok(Self {
+            neighbours,
+            waiting,
+            ready,
+            frame: None,
+            provisioner,
+            provisioned: 0,
+            errors,
+            in_use: None,
+        })
+    }
+
+    /// From the end of the claim on, other hosts are configured.
+    #[cfg(feature = "frame-socket")]
+    pub(in crate::device) fn provide(&mut self, provisioner: Provisioner) {
+        self.provisioner = Some(provisioner);
+    }
+
+    /// True if requests for configuration are answered.
+    pub(in crate::device) const fn provides(&self) -> bool {
+        self.provisioner.is_some()
     }
 
     /// Starts claiming the host's addresses.
@@ -116,15 +142,31 @@ impl Resolver {
         }
     }
 
-    /// Takes a received frame of neighbour resolution.
+    /// Takes a received frame of neighbour resolution, or a request for configuration.
     pub(in crate::device) fn ingest(&mut self, now: Instant, frame: &[u8]) {
         self.neighbours.ingest(now, frame);
+        if let Some(provisioner) = self.provisioner.as_mut().filter(|_| self.neighbours.is_settled()) {
+            provisioner.ingest(now, frame, &mut self.neighbours.stats);
+            self.provisioned += 1;
+        }
         self.settle();
     }
 
     pub(in crate::device) fn handle_timeout(&mut self, now: Instant) {
         self.neighbours.handle_timeout(now);
+        if let Some(provisioner) = &mut self.provisioner {
+            provisioner.handle_timeout(now, &mut self.neighbours.stats);
+            self.provisioned += 1;
+        }
         self.settle();
+    }
+
+    /// The host's addresses are its own: it may say what others are to use.
+    pub(in crate::device) fn begin(&mut self, now: Instant) {
+        if let Some(provisioner) = &mut self.provisioner {
+            provisioner.begin(now);
+            self.provisioned += 1;
+        }
     }
 
     /// As [`Neighbours::restored`].
@@ -134,12 +176,13 @@ impl Resolver {
     }
 
     pub(in crate::device) fn poll_timeout(&self) -> Option<Instant> {
-        self.neighbours.poll_timeout()
+        let provisioner = self.provisioner.as_ref().and_then(Provisioner::poll_timeout);
+        provisioner.into_iter().chain(self.neighbours.poll_timeout()).min()
     }
 
     /// Another number whenever [`poll_timeout`](Self::poll_timeout) may have changed.
     pub(in crate::device) const fn version(&self) -> u64 {
-        self.neighbours.version()
+        self.neighbours.version() + self.provisioned
     }
 
     /// What is to be sent next; the same until [`sent`](Self::sent). Requests and answers go before
@@ -148,23 +191,30 @@ impl Resolver {
         if self.frame.is_none() {
             self.frame = self.neighbours.poll_transmit();
         }
-        match (&self.frame, self.ready.front()) {
-            (Some(frame), _) => Some(Output::Frame(frame)),
-            (None, Some((mac, held))) => Some(Output::Packet(*mac, held.packet())),
-            (None, None) => None,
+        let provided = self.provisioner.as_ref().and_then(Provisioner::next);
+        match (&self.frame, provided, self.ready.front()) {
+            (Some(frame), ..) => Some(Output::Frame(frame)),
+            (None, Some(frame), _) => Some(Output::Frame(frame)),
+            (None, None, Some((mac, held))) => Some(Output::Packet(*mac, held.packet())),
+            (None, None, None) => None,
         }
     }
 
     /// The last output was sent, or refused permanently.
     pub(in crate::device) fn sent(&mut self) {
-        if self.frame.take().is_none() {
-            self.ready.pop_front();
+        if self.frame.take().is_some() {
+            return;
+        }
+        match self.provisioner.as_mut().filter(|provisioner| provisioner.next().is_some()) {
+            Some(provisioner) => provisioner.sent(),
+            None => drop(self.ready.pop_front()),
         }
     }
 
     /// Something is to be sent.
     pub(in crate::device) fn has_output(&self) -> bool {
-        self.frame.is_some() || !self.ready.is_empty() || self.neighbours.has_outgoing()
+        let provides = self.provisioner.as_ref().is_some_and(|provisioner| provisioner.next().is_some());
+        self.frame.is_some() || provides || !self.ready.is_empty() || self.neighbours.has_outgoing()
     }
 
     /// The next ICMP error for the stack.

@@ -1,0 +1,219 @@
+//! What gives the other hosts of an Ethernet their configuration, so that a guest boots into a
+//! network without any of its own: addresses by DHCP (RFC 2131) and router advertisements (RFC
+//! 4861), this host as their router, and resolvers.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `leases` | which host has which IPv4 address |
+//! | `dhcp` | messages of DHCP |
+//! | `router` | router advertisements, and when they are due |
+#![cfg_attr(not(feature = "frame-socket"), allow(dead_code, reason = "only frame sockets offer it"))]
+
+mod dhcp;
+mod leases;
+mod router;
+#[cfg(test)]
+mod tests;
+
+use crate::device::NeighbourStats;
+use crate::mac::MacAddress;
+use ackline_tcp_core::{Duration, Instant};
+use dhcp::{Answer, DhcpServer};
+use ipnet::{IpNet, Ipv4Net};
+use leases::Leases;
+use router::Router;
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Answers that may wait for the device; more are dropped, and their hosts ask again.
+const MOST: usize = 64;
+/// RFC 2132, section 3.17: a length of one octet.
+const LONGEST_DOMAIN: usize = 255;
+
+/// How the other hosts of an Ethernet are configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Provision {
+    /// IPv4 addresses are given out by DHCP; default true.
+    pub dhcp: bool,
+    /// IPv6 networks are advertised, with this host as their router; default true.
+    pub router_advertisements: bool,
+    /// How long a host may use an IPv4 address until it asks again. Default 12 h; at least 2 min.
+    pub lease: Duration,
+    /// Resolvers, of both IP versions; of IPv4 three at most, of IPv6 eight. If there are none of a
+    /// version: this host's own address.
+    pub resolvers: Vec<IpAddr>,
+    /// The domain that hosts append to names without a dot.
+    pub domain: Option<String>,
+    /// IPv4 addresses that are given to these hosts alone.
+    pub hosts: Vec<(MacAddress, Ipv4Addr)>,
+}
+
+impl Default for Provision {
+    fn default() -> Self {
+        Self {
+            dhcp: true,
+            router_advertisements: true,
+            lease: Duration::from_secs(43_200),
+            resolvers: vec![],
+            domain: None,
+            hosts: vec![],
+        }
+    }
+}
+
+impl Provision {
+    /// Keeps an IPv4 address for one host.
+    #[must_use]
+    pub fn host(mut self, mac: MacAddress, address: Ipv4Addr) -> Self {
+        self.hosts.push((mac, address));
+        self
+    }
+
+    /// What is wrong with it, on a network where this host has `addresses`.
+    pub(in crate::device) fn fault(&self, addresses: &[IpNet]) -> Option<String> {
+        let nets = || {
+            addresses.iter().filter_map(|net| match net {
+                IpNet::V4(net) => Some(*net),
+                IpNet::V6(_) => None,
+            })
+        };
+        if self.lease < Duration::from_secs(120) {
+            return Some(format!(
+                "a lease of {} s is too short: 120 s at least",
+                (self.lease.as_millis() / 1_000)
+            ));
+        }
+        if self.domain.as_ref().is_some_and(|domain| domain.is_empty() || domain.len() > LONGEST_DOMAIN) {
+            return Some(format!("a domain has 1 to {LONGEST_DOMAIN} octets"));
+        }
+        self.hosts.iter().enumerate().find_map(|(index, (mac, address))| {
+            let Some(net) = nets().find(|net| net.contains(address)) else {
+                return Some(format!("{address} of the host {mac} is in no network of this Ethernet"));
+            };
+            if net.addr() == *address {
+                return Some(format!("{address} of the host {mac} is this host's own"));
+            }
+            let twice = self.hosts.iter().take(index).find(|(other, taken)| other == mac || taken == address);
+            twice.map(|(other, taken)| {
+                format!("{mac}={address} and {other}={taken}: one address for each host")
+            })
+        })
+    }
+}
+
+/// The link-local address of which hosts know their router.
+pub(in crate::device) fn link_local(mac: MacAddress) -> Ipv6Addr {
+    router::link_local(mac)
+}
+
+/// True if a packet's frame is for a server of configuration.
+pub(in crate::device) fn is_request(frame: &[u8]) -> bool {
+    dhcp::is_request(frame)
+}
+
+/// Configures other hosts: no clock, no descriptor.
+#[derive(Debug)]
+pub(in crate::device) struct Provisioner {
+    dhcp: Option<DhcpServer>,
+    router: Option<Router>,
+    outgoing: VecDeque<Vec<u8>>,
+}
+
+impl Provisioner {
+    /// On the networks of `addresses`, whose first IPv4 one is served; router advertisements come
+    /// from `link_local`, which must be one of them.
+    pub(in crate::device) fn new(
+        provision: &Provision,
+        mac: MacAddress,
+        addresses: &[IpNet],
+        mtu: u32,
+    ) -> Self {
+        let (mut v4, mut v6) = (vec![], vec![]);
+        for net in addresses {
+            match net {
+                IpNet::V4(net) => v4.push(*net),
+                IpNet::V6(net) if net.addr().is_unicast_link_local() => {}
+                IpNet::V6(net) => v6.push(*net),
+            }
+        }
+        let (mut resolvers4, mut resolvers6) = (vec![], vec![]);
+        for resolver in &provision.resolvers {
+            match resolver {
+                IpAddr::V4(resolver) => resolvers4.push(*resolver),
+                IpAddr::V6(resolver) => resolvers6.push(*resolver),
+            }
+        }
+        let dhcp = v4.first().filter(|_| provision.dhcp).map(|&own| {
+            if resolvers4.is_empty() {
+                resolvers4.push(own.addr());
+            }
+            let reserved = v4.iter().map(Ipv4Net::addr).collect();
+            let leases = Leases::new(own.trunc(), reserved, provision.hosts.clone());
+            DhcpServer::new(mac, own, provision.lease, resolvers4, provision.domain.clone(), mtu, leases)
+        });
+        let router = v6.first().filter(|_| provision.router_advertisements).map(|own| {
+            if resolvers6.is_empty() {
+                resolvers6.push(own.addr());
+            }
+            Router::new(mac, link_local(mac), &v6, resolvers6, mtu)
+        });
+        Self { dhcp, router, outgoing: VecDeque::new() }
+    }
+
+    /// The own addresses are this host's: it is a router from now on.
+    pub(in crate::device) fn begin(&mut self, now: Instant) {
+        if let Some(router) = &mut self.router {
+            router.begin(now);
+        }
+    }
+
+    /// Takes a received frame; what is no question for this host is ignored.
+    pub(in crate::device) fn ingest(&mut self, now: Instant, frame: &[u8], stats: &mut NeighbourStats) {
+        if is_request(frame) {
+            match self.dhcp.as_mut().map_or(Answer::Nothing, |dhcp| dhcp.answer(now, frame)) {
+                Answer::Nothing => {}
+                Answer::Granted(answer) => {
+                    stats.leases_granted += 1;
+                    self.push(answer, stats);
+                }
+                Answer::Refused(answer) => {
+                    stats.leases_refused += 1;
+                    answer.into_iter().for_each(|answer| self.push(answer, stats));
+                }
+                Answer::Invalid => stats.invalid += 1,
+            }
+        } else if let Some(answer) = self.router.as_mut().and_then(|router| router.solicited(now, frame)) {
+            stats.router_advertisements_sent += 1;
+            self.push(answer, stats);
+        }
+    }
+
+    pub(in crate::device) fn handle_timeout(&mut self, now: Instant, stats: &mut NeighbourStats) {
+        if let Some(advertisement) = self.router.as_mut().and_then(|router| router.expired(now)) {
+            stats.router_advertisements_sent += 1;
+            self.push(advertisement, stats);
+        }
+    }
+
+    pub(in crate::device) fn poll_timeout(&self) -> Option<Instant> {
+        self.router.as_ref().and_then(Router::poll_timeout)
+    }
+
+    /// The next frame to send; the same until [`sent`](Self::sent).
+    pub(in crate::device) fn next(&self) -> Option<&[u8]> {
+        self.outgoing.front().map(Vec::as_slice)
+    }
+
+    pub(in crate::device) fn sent(&mut self) {
+        self.outgoing.pop_front();
+    }
+
+    fn push(&mut self, frame: Vec<u8>, stats: &mut NeighbourStats) {
+        if self.outgoing.len() < MOST {
+            self.outgoing.push_back(frame);
+        } else {
+            stats.outgoing_dropped += 1;
+        }
+    }
+}
