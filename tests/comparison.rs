@@ -5,6 +5,9 @@
 mod answer;
 #[path = "../benches/compare/case.rs"]
 mod case;
+#[path = "../benches/support/machine.rs"]
+#[expect(dead_code, reason = "looking at the machine is the benchmark's")]
+mod machine;
 #[path = "../benches/compare/metric.rs"]
 mod metric;
 #[path = "../benches/compare/report/mod.rs"]
