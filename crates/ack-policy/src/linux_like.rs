@@ -248,12 +248,11 @@ impl AckPolicy for LinuxLike {
         self.reduced = false;
         if sent.advance > 0 {
             self.quick = self.quick.saturating_sub(1);
-        }
-        // An answer is one, whether or not a quick ACK left before it.
-        let answers =
-            self.last_arrival != Instant::FAR_FUTURE && view.now.since(self.last_arrival) < self.delay;
-        if sent.cause == AckCause::Piggyback && answers {
-            self.interactive = true;
+            let answers =
+                self.last_arrival != Instant::FAR_FUTURE && view.now.since(self.last_arrival) < self.delay;
+            if sent.cause == AckCause::Piggyback && answers {
+                self.interactive = true;
+            }
         }
         AckPlan::Keep
     }

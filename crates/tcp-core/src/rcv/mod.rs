@@ -621,7 +621,7 @@ impl Receiver {
         if let Some(waiting) = blocks {
             let fit = SackBlocks::that_fit(room.options, numbers.accecn.as_ref());
             if fit > 0 {
-                numbers.sack = waiting.sack_blocks(fit).map(|block| self.with_fin(block)).collect();
+                numbers.sack = waiting.sack_blocks(fit).collect();
             }
         }
         numbers
@@ -697,8 +697,7 @@ impl Receiver {
             && let Some(&first) = numbers.sack.as_slice().first()
         {
             reports = true;
-            let fin = self.fin_known.then_some(self.fin);
-            if waiting.duplicate().map(|block| with_fin(fin, block)) == Some(first) {
+            if waiting.duplicate() == Some(first) {
                 if first.0.lt(self.rcv_nxt) {
                     ctx.counters.tcp_dsack_old_sent += 1;
                 } else {
@@ -814,10 +813,6 @@ impl Receiver {
     }
 
     /// Sequence number of the peer's FIN, once it is known.
-    fn with_fin(&self, block: (SeqNum, SeqNum)) -> (SeqNum, SeqNum) {
-        with_fin(self.fin(), block)
-    }
-
     fn fin(&self) -> Option<SeqNum> {
         self.fin_known.then_some(self.fin)
     }
@@ -860,9 +855,4 @@ impl Receiver {
             ecn: self.ecn_mode(),
         }
     }
-}
-
-/// A SACK block that ends where the FIN does covers it, too: a FIN has a sequence number.
-fn with_fin(fin: Option<SeqNum>, (start, end): (SeqNum, SeqNum)) -> (SeqNum, SeqNum) {
-    (start, if fin == Some(end) { end + 1 } else { end })
 }
