@@ -3,7 +3,6 @@
 
 use crate::outcome::Passed;
 use crate::script::{Call, Shell, TcpLine};
-use crate::settings::Profile;
 use crate::symbols::Errno;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -112,17 +111,4 @@ pub enum Opened {
     Listening(SocketAddr),
     /// `connect` made a connection between these ends, the host's first.
     Connecting(SocketAddr, SocketAddr),
-}
-
-/// What a script asks of its surroundings, for hosts that are not the stack.
-#[derive(Clone, Debug)]
-pub struct Environment {
-    /// The host's address, with the port that `bind` takes.
-    pub local: SocketAddr,
-    /// The script's address, with the port that `connect` takes.
-    pub remote: SocketAddr,
-    /// The MTU between them.
-    pub mtu: u32,
-    /// Whose defaults the script is written for.
-    pub profile: Profile,
 }

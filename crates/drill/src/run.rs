@@ -2,7 +2,7 @@
 
 use crate::expect::{self, Expected, NoSegment, Segment};
 use crate::flow::Flow;
-use crate::host::{Attempt, Environment, Host, Opened, Progress};
+use crate::host::{Attempt, Host, Opened, Progress};
 use crate::inbound;
 use crate::outcome::{Failure, Outcome, Report};
 use crate::python::{self, Block};
@@ -10,6 +10,7 @@ use crate::report;
 use crate::script::{
     Action, Call, Direction, Event, Expr, OptionLine, PacketLine, Payload, Script, ScriptError, TcpLine, When,
 };
+use crate::settings::Environment;
 use crate::settings::{Options, Profile, Settings};
 use crate::stack::Stack;
 use ackline_tcp_core::wire::TcpFlags;

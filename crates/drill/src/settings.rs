@@ -1,7 +1,6 @@
 //! What a script runs with: its option lines, its profile, and the kernel parameters that its
 //! shell lines set. No shell runs.
 
-use crate::host::Environment;
 use crate::script::{Place, Script, ScriptError, Shell};
 use ackline_registry::Registry;
 use ackline_tcp_core::config::{Ecn, KeepAlive, LossDetection, PathMtuProbing, SynCookies};
@@ -524,6 +523,19 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     }
     all.retain(|words| !words.is_empty());
     all
+}
+
+/// What a script asks of its surroundings, for hosts that are not the stack.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// The host's address, with the port that `bind` takes.
+    pub local: SocketAddr,
+    /// The script's address, with the port that `connect` takes.
+    pub remote: SocketAddr,
+    /// The MTU between them.
+    pub mtu: u32,
+    /// Whose defaults the script is written for.
+    pub profile: Profile,
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! System calls of scripts as the kernel's. Every descriptor is non-blocking; a call that would
 //! block is attempted again, as long as the script has not asked for that.
 
-use crate::host::{Attempt, Environment, Opened, Progress};
+use crate::host::{Attempt, Opened, Progress};
 use crate::script::{Call, Expr};
+use crate::settings::Environment;
 use crate::symbols::{self, Errno as Name, MSG_DONTWAIT, MSG_NOSIGNAL, O_NONBLOCK};
 use ackline_runtime::kernel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -7,9 +7,10 @@
 mod calls;
 mod parameters;
 
-use crate::host::{Attempt, Environment, Host, Opened, Progress, Sent};
+use crate::host::{Attempt, Host, Opened, Progress, Sent};
 use crate::outcome::Passed;
 use crate::script::{Action, Call, Script, Shell, TcpLine, When};
+use crate::settings::Environment;
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::kernel::KernelTcpInfo;
 use ackline_runtime::netlink::InterfaceAddress;

@@ -90,6 +90,8 @@ fn corpus() -> Vec<String> {
             "kind = \"corrupt\", probability = 0.1",
             "kind = \"reorder\", probability = 0.1, by = \"1ms\"",
             "kind = \"jitter\", limit = \"1ms\"",
+            "kind = \"batch\", every = \"1ms\"",
+            "kind = \"policer\", rate = \"1mbit\", bucket = \"10k\"",
         ]
         .map(|impairment| link(&format!("impairments = [{{ {impairment} }}]"))),
     );
