@@ -40,8 +40,8 @@ pub(crate) struct EvaluateArgs {
     /// Run these of all runs only, by number: 0..500; ackline merge joins the folders
     #[arg(long, value_name = "A..B", requires = "out")]
     pub(crate) points: Option<PointRange>,
-    /// Make pages from a league.json: nothing is run
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "cells", "seeds", "points", "refresh"])]
+    /// Make pages from a league.json, of the same matrix: nothing is run
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "seeds", "points", "refresh"])]
     pub(crate) from: Option<PathBuf>,
     /// Add the controls of another one's league.json, of the same matrix, as it reports them
     #[arg(long, value_name = "FILE")]

@@ -27,7 +27,7 @@ fn a_control_stands_beside_the_standard_ones_and_its_runs_are_kept() {
 
     // Of the data alone the same comes.
     let data = out.join("league/league.json");
-    let again = run(&["evaluate", "--from", text(&data), "--json"]);
+    let again = run(&["evaluate", "--cell", "I-iot", "--from", text(&data), "--json"]);
     assert!(again.status == Some(0) && again.stdout == ended.stdout, "{again:?}");
     let shown = run(&all);
     assert!(String::from_utf8(shown.stdout).expect("UTF-8").contains("vegas"));
