@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A [`Cell`] is a scenario with a place for the policy under test; each of its runs gives
-//! [`Measures`]. A [criterion](criteria) turns the measures of its cells into intervals over seeds
+//! [`Measures`]. A criterion (`criteria`) turns the measures of its cells into intervals over seeds
 //! and compares them with its bars: RFC 9743 says what is asked of a new control, and most bars are
 //! what Reno and CUBIC do in the same cell. All contestants get the same seeds, so differences
 //! between them are paired. There is no total score.
