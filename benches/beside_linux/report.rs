@@ -33,8 +33,8 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
 
 fn setting(results: &Results) -> String {
     let setting = &results.setting;
-    let (processors, processor, kernel) = (setting.processors, &setting.processor, &setting.kernel);
-    let commit = machine::at_commit(setting.commit.as_deref());
+    let place =
+        machine::place(setting.processors, &setting.processor, &setting.kernel, setting.commit.as_deref());
     let length = if (setting.longer - 1.0).abs() < f64::EPSILON {
         String::new()
     } else {
@@ -47,7 +47,7 @@ fn setting(results: &Results) -> String {
         _ => format!("{invalid} of them INVALID, which do not count if others of their cell are valid"),
     };
     format!(
-        "{} runs{length}, {valid}; packets reached their host at most {late:.0} us late at p99 of a run. {processors} processors ({processor}), Linux {kernel}{commit}.\n",
+        "{} runs{length}, {valid}; packets reached their host at most {late:.0} us late at p99 of a run. {place}.\n",
         results.runs.len()
     )
 }

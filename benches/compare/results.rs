@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use crate::case::Case;
+use crate::machine;
 pub(crate) use crate::metric::Metric;
 pub(crate) use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,13 @@ pub(crate) struct Setting {
     /// Of the sources that were measured.
     #[serde(default)]
     pub(crate) commit: Option<String>,
+}
+
+impl Setting {
+    /// What the line below a table says of the machine.
+    pub(crate) fn place(&self) -> String {
+        machine::place(self.processors, &self.processor, &self.kernel, self.commit.as_deref())
+    }
 }
 
 /// The results of all rounds.

@@ -1,7 +1,6 @@
 //! The tables of results, and what is wanted.
 
 use crate::case::{Act, CHUNK, Case, SMALL, Who};
-use crate::machine;
 pub(crate) use crate::no_pictures::Pictures;
 use crate::results::{Metric, Results};
 use crate::section::Section;
@@ -26,15 +25,10 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
 
 fn setting(results: &Results) -> String {
     let setting = &results.setting;
+    let (rounds, seconds, place) = (setting.rounds, setting.seconds, setting.place());
+    let crowd = Act::CROWD;
     format!(
-        "{} rounds of {} s for each case, six times as long for {} flows; {} processors ({}), Linux {}{}. Medians of the rounds.\n",
-        setting.rounds,
-        setting.seconds,
-        Act::CROWD,
-        setting.processors,
-        setting.processor,
-        setting.kernel,
-        machine::at_commit(setting.commit.as_deref())
+        "{rounds} rounds of {seconds} s for each case, six times as long for {crowd} flows; {place}. Medians of the rounds.\n"
     )
 }
 

@@ -1,7 +1,6 @@
 //! The tables of results, and what is wanted.
 
 use crate::case::{Case, Load, Wait};
-use crate::machine;
 pub(crate) use crate::no_pictures::Pictures;
 use crate::results::{Metric, Results};
 use crate::section::Section;
@@ -21,14 +20,9 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
 
 fn setting(results: &Results) -> String {
     let setting = &results.setting;
+    let (rounds, seconds, place) = (setting.rounds, setting.seconds, setting.place());
     format!(
-        "{} rounds of {} s for each case; {} processors ({}), Linux {}{}. Medians of the rounds, of the worse direction.\n",
-        setting.rounds,
-        setting.seconds,
-        setting.processors,
-        setting.processor,
-        setting.kernel,
-        machine::at_commit(setting.commit.as_deref())
+        "{rounds} rounds of {seconds} s for each case; {place}. Medians of the rounds, of the worse direction.\n"
     )
 }
 

@@ -33,9 +33,10 @@ pub(crate) fn commit() -> Option<String> {
     Some(if differs.is_empty() { commit } else { commit + "+" })
 }
 
-/// As it ends a sentence about the machine.
-pub(crate) fn at_commit(commit: Option<&str>) -> String {
-    commit.map(|commit| format!(", at commit `{commit}`")).unwrap_or_default()
+/// The machine and the measured sources, as the line below a table names them.
+pub(crate) fn place(processors: usize, processor: &str, kernel: &str, commit: Option<&str>) -> String {
+    let at_commit = commit.map(|commit| format!(", at commit `{commit}`")).unwrap_or_default();
+    format!("{processors} processors ({processor}), Linux {kernel}{at_commit}")
 }
 
 /// A setting of the kernel by its path below `/proc/sys`.

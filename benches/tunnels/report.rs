@@ -2,7 +2,6 @@
 
 use crate::case::{Act, Case, Device, Stack, Who};
 use crate::ending::Ending;
-use crate::machine;
 pub(crate) use crate::no_pictures::Pictures;
 use crate::results::{Metric, Results, Summary};
 use crate::section::Section;
@@ -26,15 +25,8 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
 
 fn setting(results: &Results) -> String {
     let setting = &results.setting;
-    format!(
-        "{} rounds of {} s for each case; {} processors ({}), Linux {}{}. Medians of the rounds.\n",
-        setting.rounds,
-        setting.seconds,
-        setting.processors,
-        setting.processor,
-        setting.kernel,
-        machine::at_commit(setting.commit.as_deref())
-    )
+    let (rounds, seconds, place) = (setting.rounds, setting.seconds, setting.place());
+    format!("{rounds} rounds of {seconds} s for each case; {place}. Medians of the rounds.\n")
 }
 
 /// Uploads and downloads, in the order of the columns.

@@ -93,12 +93,21 @@ fn differences() -> (Vec<Difference>, usize, BTreeMap<String, usize>) {
     (found, asked, unasked)
 }
 
-/// The reasons on the page, by script.
-fn reasons(text: &str) -> BTreeMap<String, String> {
+/// A row of the page.
+struct Row {
+    line: String,
+    linux: String,
+    why: String,
+}
+
+/// The rows of the page, by script.
+fn rows(text: &str) -> BTreeMap<String, Row> {
     let rows = text.lines().filter_map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        let name = cells.first()?.strip_prefix('[')?.split(']').next()?;
-        Some((name.to_owned(), (*cells.last()?).to_owned()))
+        let [name, line, _, linux, why] = cells[..] else { return None };
+        let script = name.strip_prefix('[')?.split(']').next()?.to_owned();
+        let (line, linux, why) = (line.to_owned(), linux.trim_matches('`').to_owned(), why.to_owned());
+        Some((script, Row { line, linux, why }))
     });
     rows.collect()
 }
@@ -108,7 +117,7 @@ fn release() -> String {
     release.split('.').take(2).collect::<Vec<_>>().join(".")
 }
 
-/// Numbers that differ from run to run are none of the answer.
+/// The answer without numbers that differ from run to run.
 fn steady(text: &str) -> String {
     let is_time = |word: &str| word.contains('.') && word.trim_end_matches(',').parse::<f64>().is_ok();
     // The number of a SYN that the script does not know.
@@ -121,7 +130,7 @@ fn steady(text: &str) -> String {
 }
 
 fn table(found: &[Difference], asked: usize, unasked: &BTreeMap<String, usize>, old: &str) -> String {
-    let reasons = reasons(old);
+    let rows = rows(old);
     let others: usize = unasked.values().sum();
     let mut text = format!(
         "Linux {}: {asked} scripts asked, {} answered alike, {} differently; {others} not asked, below.\n\n",
@@ -129,9 +138,9 @@ fn table(found: &[Difference], asked: usize, unasked: &BTreeMap<String, usize>, 
         asked - found.len(),
         found.len()
     );
-    text += "| script | line | the stack | Linux | why both may |\n|---|---|---|---|---|\n";
+    text += "| script | line | the stack | Linux | why both are allowed |\n|---|---|---|---|---|\n";
     for Difference { script, line, stack, linux } in found {
-        let why = reasons.get(script).map_or(UNKNOWN, String::as_str);
+        let why = rows.get(script).map_or(UNKNOWN, |row| row.why.as_str());
         let (stack, linux) = (steady(stack), steady(linux));
         text +=
             &format!("| [{script}](../tests/drill/{script}) | {line} | `{stack}` | `{linux}` | {why} |\n");
@@ -168,18 +177,24 @@ fn linux_answers_alike_or_the_page_says_why_not() {
         let table = table(&found, asked, &unasked, old);
         fs::write(page(), format!("{before}{BEGIN}{table}{END}{after}")).expect("the page is written");
     }
-    let known = reasons(&text);
+    let mut known = rows(&text);
     let new: Vec<String> = found
         .iter()
-        .filter(|found| !known.contains_key(&found.script))
+        .filter(|found| {
+            let row = known.remove(&found.script);
+            row.is_none_or(|row| row.line != found.line.to_string() || row.linux != steady(&found.linux))
+        })
         .map(|found| format!("{}:{}: {} / {}", found.script, found.line, found.stack, found.linux))
         .collect();
     assert!(writes || new.is_empty(), "differences that the page does not have:\n{}", new.join("\n"));
+    assert!(writes || known.is_empty(), "differences that are gone: {:?}", known.keys());
 }
 
 #[test]
 fn each_difference_has_a_reason() {
-    for (script, why) in reasons(&fs::read_to_string(page()).expect("the page")) {
+    let rows = rows(&fs::read_to_string(page()).expect("the page"));
+    assert!(!rows.is_empty(), "the page has no rows");
+    for (script, Row { why, .. }) in rows {
         assert!(why != UNKNOWN && !why.is_empty(), "{script}");
         assert!(why.contains("section") || why.contains("Linux"), "{script}: {why}");
     }

@@ -16,7 +16,7 @@ use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-/// In this time after the last step everything is over: longer than all back-offs together.
+/// Everything is over within this time of the last step: longer than all back-offs together.
 const LIMIT: Duration = Duration::from_secs(6 * 3_600);
 /// Nothing is left of a connection after this time.
 const QUIET: Duration = Duration::from_secs(3_600);

@@ -21,12 +21,8 @@ struct End {
     closes_at: Option<u64>,
     /// The number of its SYN.
     isn: Option<u32>,
-    /// One past the largest number sent.
-    snd_max: u32,
     /// The shift of the windows that it advertises, once both SYNs had one.
     offers_shift: Option<u8>,
-    /// It has sent another segment than a SYN.
-    is_past_syn: bool,
     /// The largest right edge that it has advertised, and the largest number that it has
     /// acknowledged.
     edge: Option<u32>,
@@ -131,7 +127,6 @@ impl Reference {
             here.offers_shift = segment.wscale;
         }
         let Some(isn) = here.isn else { return Err("a segment before the SYN".to_owned()) };
-        here.is_past_syn |= !segment.syn;
 
         // The bytes are those that were written.
         let offset = distance(segment.seq, isn) - 1 + i64::from(segment.syn);
@@ -154,10 +149,6 @@ impl Reference {
         {
             return Err(format!("data {} beyond the peer's window", distance(last, edge)));
         }
-        let end_seq = segment.seq.wrapping_add(segment.len());
-        if here.snd_max == 0 || distance(end_seq, here.snd_max) > 0 {
-            here.snd_max = end_seq;
-        }
 
         let Some(ack) = segment.ack else { return Ok(()) };
         let Some(their_isn) = their_isn else { return Err("an ACK of nothing".to_owned()) };
@@ -179,15 +170,11 @@ impl Reference {
             return Err(format!("the window was taken back by {}", -distance(edge, here.edge.unwrap_or(0))));
         }
         here.edge = here.edge.filter(|before| distance(edge, *before) < 0).or(Some(edge));
-        // RFC 2018, section 4: blocks are what has arrived.
+        // RFC 2018, section 4: blocks are data that have arrived. They might cover a FIN, and the
+        // stack's do not.
         for (from, to) in &segment.sack {
             let (from, to) = (distance(*from, their_isn), distance(*to, their_isn));
-            let arrived = here.reached.range(..=from).next_back().is_some_and(|(_, end)| to <= *end)
-                || here.fin_reached.is_some_and(|fin| {
-                    to == fin + 1
-                        && (from == fin
-                            || here.reached.range(..=from).next_back().is_some_and(|(_, e)| fin <= *e))
-                });
+            let arrived = here.reached.range(..=from).next_back().is_some_and(|(_, end)| to <= *end);
             if from >= to || !arrived {
                 return Err(format!("SACK of {from}..{to}, which has not arrived"));
             }

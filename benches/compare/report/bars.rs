@@ -57,11 +57,8 @@ pub(crate) fn throughput(results: &Results) -> Option<String> {
 }
 
 fn footnote(setting: &Setting) -> String {
-    let Setting { processors, processor, kernel, seconds, rounds, .. } = setting;
-    format!(
-        "Bars: medians of {rounds} rounds of {seconds} s. Thin lines: the range. {processors} processors ({processor}), \
-         Linux {kernel}."
-    )
+    let (rounds, seconds, place) = (setting.rounds, setting.seconds, setting.place());
+    format!("Bars: medians of {rounds} rounds of {seconds} s. Thin lines: the range. {place}.")
 }
 
 /// A contestant's bars.

@@ -7,7 +7,6 @@ use crate::case::{
     TUN_CAPTURED_AND_TRACED, TUN_CAPTURED_SPLIT, TUN_COPIES, TUN_DEFAULT_CC, TUN_TRACED, TUN_WORKERS,
     TUN_WORKERS_COPIES, TUN_WORKERS_QUEUES, URING, Wait,
 };
-use crate::machine;
 use crate::results::{Metric, Results, Setting, Summary};
 
 pub(super) const SEND: Act = Act::Send { flows: 1 };
@@ -16,11 +15,11 @@ const SEND_MANY: Act = Act::Send { flows: Act::MANY };
 const RECEIVE_MANY: Act = Act::Receive { flows: Act::MANY };
 
 pub(super) fn setting(setting: &Setting) -> String {
-    let Setting { processors, processor, kernel, congestion_control, seconds, rounds, commit } = setting;
-    let at_commit = machine::at_commit(commit.as_deref());
+    let Setting { congestion_control, seconds, rounds, .. } = setting;
+    let place = setting.place();
     format!(
-        "{rounds} rounds of {seconds} s for each case; {processors} processors ({processor}), Linux {kernel}{at_commit}, whose \
-         default congestion control here is `{congestion_control}`.\n"
+        "{rounds} rounds of {seconds} s for each case; {place}, whose default congestion control here is \
+         `{congestion_control}`.\n"
     )
 }
 

@@ -7,6 +7,7 @@ use crate::args::drill::{DrillArgs, DrillProfile, DrillRelax};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use ackline::Registry;
+use ackline::runtime::netns::Namespace;
 use ackline_drill::kernel::Kernel;
 use ackline_drill::{IpVersion, Options, Outcome, Profile, Relax, Report, judge, run as run_script, run_on};
 use ackline_observe::pcapng::{Blocks, Direction, LinkType, Packet};
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &DrillArgs, registry: &Registry) -> Result<(), Failure> 
     }
     let cases = read(&args.paths)?;
     let reports = if args.kernel {
+        may_make_namespaces()?;
         run_all(&cases, AT_ONCE, args.quiet, |text| run_on(text, &options, Kernel::open))
     } else {
         run_in_parallel(&cases, &options, args.quiet)
@@ -65,6 +67,15 @@ pub(crate) fn run(args: &DrillArgs, registry: &Registry) -> Result<(), Failure> 
         write_captures(folder, &cases, &reports)?;
     }
     tell(args, &options, &cases, &reports)
+}
+
+/// Tries, on a thread of its own, what each script needs.
+fn may_make_namespaces() -> Result<(), Failure> {
+    let made = thread::scope(|scope| scope.spawn(|| Namespace::new_for_thread().map(drop)).join());
+    match made {
+        Ok(made) => Ok(made?),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
 }
 
 fn options(args: &DrillArgs, registry: &Registry) -> Result<Options, Failure> {

@@ -19,12 +19,13 @@ static ZEROS: [u8; 65_536] = [0; 65_536];
 const SYN_OPTIONS: u32 = 40;
 
 /// How much a call moves, where it stands in its arguments, and its flags.
-struct Transfer {
-    len: usize,
-    flags: i64,
+#[derive(Clone, Copy)]
+pub(crate) struct Transfer {
+    pub(crate) len: usize,
+    pub(crate) flags: i64,
 }
 
-fn transfer(call: &Call) -> Result<Transfer, String> {
+pub(crate) fn transfer(call: &Call) -> Result<Transfer, String> {
     let (len, flags) = match call.name.as_str() {
         "read" | "write" => (number(call, 2)?, 0),
         "readv" | "writev" => (vector(arg(call, 1)?)?, 0),
@@ -36,7 +37,7 @@ fn transfer(call: &Call) -> Result<Transfer, String> {
 }
 
 /// The bytes of an I/O vector: `[{..., 100}, {..., 200}]`.
-pub(crate) fn vector(expr: &Expr) -> Result<i64, String> {
+fn vector(expr: &Expr) -> Result<i64, String> {
     let Expr::List(items) = expr else { return Err("an I/O vector that is no list".to_owned()) };
     items.iter().try_fold(0, |sum, item| match item {
         Expr::Struct(fields) => match fields.as_slice() {

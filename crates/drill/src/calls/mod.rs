@@ -10,7 +10,7 @@ mod poll;
 mod zerocopy;
 
 #[cfg(all(feature = "kernel", target_os = "linux"))]
-pub(crate) use data::vector;
+pub(crate) use data::{Transfer, transfer};
 
 use crate::host::{Attempt, Opened, Progress};
 use crate::script::{Call, Expr};

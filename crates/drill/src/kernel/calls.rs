@@ -1,10 +1,11 @@
 //! System calls of scripts as the kernel's. Every descriptor is non-blocking; a call that would
-//! block is attempted again, as long as the script has not asked for that.
+//! block is attempted again, unless the script asked for a non-blocking one.
 
+use crate::calls::{Transfer, transfer};
 use crate::host::{Attempt, Opened, Progress};
 use crate::script::{Call, Expr};
 use crate::settings::Environment;
-use crate::symbols::{self, Errno as Name, MSG_DONTWAIT, MSG_NOSIGNAL, O_NONBLOCK};
+use crate::symbols::{self, Errno as Name, MSG_DONTWAIT, MSG_NOSIGNAL, MSG_WAITALL, O_NONBLOCK};
 use ackline_runtime::kernel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -208,13 +209,9 @@ impl Sockets {
                 }
                 other => return Err(format!("fcntl with {other}")),
             },
-            "read" | "recv" => {
-                let flags = if call.name == "recv" { number(3)? } else { 0 };
-                receive(socket, number(2)?, flags, progress)?
-            }
-            "write" | "send" | "sendto" => {
-                let flags = if call.name == "write" { 0 } else { number(3)? };
-                let sent = send(socket, number(2)?, flags, self.remote, progress)?;
+            "read" | "recv" => receive(socket, transfer(call)?, progress)?,
+            "write" | "writev" | "send" | "sendto" | "sendmsg" => {
+                let sent = send(socket, transfer(call)?, self.remote, progress)?;
                 self.note_open(fd)?;
                 sent
             }
@@ -228,20 +225,6 @@ impl Sockets {
                 }
                 other => return Err(format!("ioctl {other} against the kernel")),
             },
-            "writev" => {
-                let len = crate::calls::vector(call.args.get(1).unwrap_or(&Expr::Ellipsis))?;
-                send(socket, len, 0, self.remote, progress)?
-            }
-            "sendmsg" => {
-                let message = call.args.get(1).and_then(|message| message.field("msg_iov"));
-                send(
-                    socket,
-                    crate::calls::vector(message.unwrap_or(&Expr::Ellipsis))?,
-                    number(2)?,
-                    self.remote,
-                    progress,
-                )?
-            }
             "setsockopt" => set_option(socket, call)?,
             "getsockopt" => get_option(socket, call)?,
             name => return Err(format!("{name} against the kernel")),
@@ -287,6 +270,16 @@ impl Sockets {
     }
 }
 
+/// Connections end with a reset, so that none keeps the namespace until its retransmissions end.
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        for fd in self.table.values().filter_map(|socket| socket.fd.as_ref()) {
+            // A listener has nothing to reset.
+            let _ = sockopt::set_socket_linger(fd, Some(Duration::ZERO));
+        }
+    }
+}
+
 impl Sockets {
     fn poll(&mut self, now: u64, call: &Call, progress: &mut Progress) -> Result<Attempt, String> {
         let Some(Expr::List(polled)) = call.args.first() else {
@@ -320,24 +313,33 @@ impl Sockets {
     }
 }
 
-fn receive(socket: &Socket, len: i64, flags: i64, _: &Progress) -> Result<Attempt, String> {
-    let mut buf = vec![0; usize::try_from(len).map_err(|_| "a negative length".to_owned())?];
+fn receive(
+    socket: &Socket,
+    Transfer { len, flags }: Transfer,
+    progress: &mut Progress,
+) -> Result<Attempt, String> {
+    let mut buf = vec![0; len - progress.moved.min(len)];
     let waits = !socket.nonblocking && flags & MSG_DONTWAIT == 0;
     let given = RecvFlags::from_bits_retain(flags as u32 | RecvFlags::DONTWAIT.bits());
     Ok(match recv(socket.fd()?, &mut *buf, given) {
-        Ok((read, _)) => Attempt::Returned(read as i64),
+        Ok((read, _)) => {
+            progress.moved += read;
+            if read > 0 && progress.moved < len && waits && flags & MSG_WAITALL != 0 {
+                Attempt::Blocks
+            } else {
+                Attempt::Returned(progress.moved as i64)
+            }
+        }
         Err(error) => failed(error, waits),
     })
 }
 
 fn send(
     socket: &Socket,
-    len: i64,
-    flags: i64,
+    Transfer { len, flags }: Transfer,
     remote: SocketAddr,
     progress: &mut Progress,
 ) -> Result<Attempt, String> {
-    let len = usize::try_from(len).map_err(|_| "a negative length".to_owned())?;
     let waits = !socket.nonblocking && flags & MSG_DONTWAIT == 0;
     let given = SendFlags::from_bits_retain((flags | MSG_NOSIGNAL | MSG_DONTWAIT) as u32);
     let data = vec![0; len - progress.moved.min(len)];

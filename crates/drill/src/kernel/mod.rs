@@ -15,12 +15,12 @@ use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::kernel::KernelTcpInfo;
 use ackline_runtime::netlink::InterfaceAddress;
 use ackline_runtime::netns::Namespace;
-use ackline_tcp_core::State;
+use ackline_runtime::timer;
+use ackline_tcp_core::{Instant, State};
 use calls::Sockets;
 use ipnet::IpNet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -40,16 +40,11 @@ pub struct Kernel {
     /// The interface lives as long as this.
     _device: Tun,
     _namespace: Namespace,
-    /// The clock's reading at the start of the script, in microseconds.
-    start: u64,
+    /// When the script started.
+    start: Instant,
     sockets: Sockets,
     sent: VecDeque<Sent>,
     passed: Vec<Passed>,
-}
-
-fn clock() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000
 }
 
 /// How long a script takes at least, in microseconds.
@@ -102,7 +97,7 @@ impl Kernel {
             tun,
             _device: device,
             _namespace: namespace,
-            start: 0,
+            start: timer::now(),
             sockets: Sockets::new(
                 environment,
                 parameters::congestion_control(&parameters).unwrap_or("cubic"),
@@ -111,11 +106,10 @@ impl Kernel {
             passed: vec![],
         };
         // What the interface says of itself is no answer.
-        kernel.start = clock();
         kernel.receive();
         kernel.passed.clear();
         kernel.sent.clear();
-        kernel.start = clock();
+        kernel.start = timer::now();
         Ok(kernel)
     }
 
@@ -141,7 +135,7 @@ impl Kernel {
 
 impl Host for Kernel {
     fn now(&self) -> u64 {
-        clock().saturating_sub(self.start)
+        timer::now().since(self.start).as_micros()
     }
 
     fn step(&mut self, limit: u64, waits: bool) -> bool {

@@ -134,32 +134,14 @@ fn plain(view: &View<'_>, who: &Contestant, cell: &Cell, measure: &str, bars: Ba
     Some(Judged { shown: values.clone(), log: false, tests: vec![test(values, false, bars)] })
 }
 
-/// A measure of which more is better, by its ratio to the standard.
-fn share_of_standard(
-    view: &View<'_>,
-    who: &Contestant,
-    cell: &Cell,
-    measure: &str,
-    (pass, warn): (f64, f64),
-) -> Option<Judged> {
+/// A measure by its ratio to the standard, whose better value is the larger one if the bars are
+/// lower bounds.
+fn by_standard(view: &View<'_>, who: &Contestant, cell: &Cell, measure: &str, bars: Bars) -> Option<Judged> {
+    let more_is_better = matches!(bars, AtLeast(..));
     let values = view.values(&who.spec, &cell.id, measure)?;
-    let standard = view.standard(&cell.id, measure, true)?;
-    let tests = vec![test(over(&values, &standard), true, AtLeast(pass, warn))];
-    Some(Judged { shown: values, log: false, tests })
-}
-
-/// A measure of which less is better, by its ratio to the standard.
-fn times_standard(
-    view: &View<'_>,
-    who: &Contestant,
-    cell: &Cell,
-    measure: &str,
-    (pass, warn): (f64, f64),
-) -> Option<Judged> {
-    let values = view.values(&who.spec, &cell.id, measure)?;
-    let standard = view.standard(&cell.id, measure, false)?;
-    let tests = vec![test(over(&values, &standard), true, AtMost(pass, warn))];
-    Some(Judged { shown: values, log: true, tests })
+    let standard = view.standard(&cell.id, measure, more_is_better)?;
+    let tests = vec![test(over(&values, &standard), true, bars)];
+    Some(Judged { shown: values, log: !more_is_better, tests })
 }
 
 fn fill(view: &View<'_>, who: &Contestant, cell: &Cell) -> Option<Judged> {
@@ -241,7 +223,7 @@ fn suffers(view: &View<'_>, who: &Contestant, cell: &Cell) -> Option<Judged> {
 }
 
 fn latency(view: &View<'_>, who: &Contestant, cell: &Cell) -> Option<Judged> {
-    times_standard(view, who, cell, "rpc-p50", (1.05, 1.25))
+    by_standard(view, who, cell, "rpc-p50", AtMost(1.05, 1.25))
 }
 
 fn path_change(view: &View<'_>, who: &Contestant, cell: &Cell) -> Option<Judged> {
@@ -311,7 +293,7 @@ pub(super) const CRITERIA: &[Criterion] = &[
         source: "RFC 9743, section 5.1.2; decision",
         asks: everyone,
         cells: late_queue,
-        judge: |view, who, cell| times_standard(view, who, cell, "q95", (1.05, 1.25)),
+        judge: |view, who, cell| by_standard(view, who, cell, "q95", AtMost(1.05, 1.25)),
     },
     Criterion {
         name: "losses",
@@ -342,7 +324,7 @@ pub(super) const CRITERIA: &[Criterion] = &[
             {
                 return None;
             }
-            share_of_standard(view, who, cell, "fill", (0.95, 0.80))
+            by_standard(view, who, cell, "fill", AtLeast(0.95, 0.80))
         },
     },
     Criterion {
@@ -470,7 +452,7 @@ pub(super) const CRITERIA: &[Criterion] = &[
         source: "RFC 9743, section 5.1.5; decision",
         asks: wide,
         cells: |cell| cell.family == "W",
-        judge: |view, who, cell| times_standard(view, who, cell, "web-p95", (1.10, 1.5)),
+        judge: |view, who, cell| by_standard(view, who, cell, "web-p95", AtMost(1.10, 1.5)),
     },
     Criterion {
         name: "short flows",
@@ -482,7 +464,7 @@ pub(super) const CRITERIA: &[Criterion] = &[
         source: "RFC 9743, section 5.1.5; decision",
         asks: equals,
         cells: |cell| cell.family == "F",
-        judge: |view, who, cell| times_standard(view, who, cell, "web-p95", (1.10, 1.5)),
+        judge: |view, who, cell| by_standard(view, who, cell, "web-p95", AtMost(1.10, 1.5)),
     },
     Criterion {
         name: "frames",
@@ -494,7 +476,7 @@ pub(super) const CRITERIA: &[Criterion] = &[
         source: "RFC 9743, section 5.2; margins are a decision",
         asks: wide,
         cells: |cell| cell.family == "H-rt",
-        judge: |view, who, cell| times_standard(view, who, cell, "rt-p99", (1.10, 1.25)),
+        judge: |view, who, cell| by_standard(view, who, cell, "rt-p99", AtMost(1.10, 1.25)),
     },
     Criterion {
         name: "requests",
@@ -578,7 +560,7 @@ pub(super) const CRITERIA: &[Criterion] = &[
         source: "decision",
         asks: everyone,
         cells: |cell| cell.family == "T",
-        judge: |view, who, cell| share_of_standard(view, who, cell, "fill", (0.95, 0.80)),
+        judge: |view, who, cell| by_standard(view, who, cell, "fill", AtLeast(0.95, 0.80)),
     },
     Criterion {
         name: "AQM",
@@ -621,6 +603,6 @@ pub(super) const CRITERIA: &[Criterion] = &[
         source: "draft-irtf-iccrg-tcpeval; decision",
         asks: equals,
         cells: |cell| cell.family == "M",
-        judge: |view, who, cell| share_of_standard(view, who, cell, "share", (0.95, 0.80)),
+        judge: |view, who, cell| by_standard(view, who, cell, "share", AtLeast(0.95, 0.80)),
     },
 ];
