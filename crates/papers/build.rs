@@ -15,7 +15,8 @@ use std::{env, fs};
 const CRATES: [&str; 8] =
     ["tcp-core", "cc-algos", "ack-policy", "sched", "registry", "observe", "netsim", "lab"];
 /// Folders of these that only draw and write, or have a hash of their own.
-const OUTPUT: [&str; 4] = ["lab/src/plot", "lab/src/report", "lab/src/league", "observe/src/capture"];
+const OUTPUT: [&str; 5] =
+    ["lab/src/figures", "lab/src/plot", "lab/src/report", "lab/src/league", "observe/src/capture"];
 
 fn main() {
     let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));

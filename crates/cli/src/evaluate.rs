@@ -33,7 +33,6 @@ pub(crate) fn run(args: &EvaluateArgs, registry: &Registry) -> Result<(), Failur
                 program: program(),
                 threads: usize::from(args.jobs.unwrap_or(0)),
                 out: work.runs.clone(),
-                from: vec![],
                 seeds: args.seeds,
                 points: args.points,
                 progress: !args.output.quiet,

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 /// Compare congestion controls in one fixed matrix of scenarios: the league
 ///
-/// Runs each control alone, beside its like and beside Reno and CUBIC, over paths with every size
-/// of buffer, with losses, reordering, outages, queue management and other traffic, in virtual
-/// time, with the same seeds for all. Prints a table with a column for each control and a row for
-/// each criterion, which names its bars: mostly what Reno and CUBIC do in the same cell (RFC 9743).
+/// Runs each control alone, beside flows of the same control and beside Reno and CUBIC, over paths
+/// with every size of buffer, with losses, reordering, outages, queue management and other traffic,
+/// in virtual time, with the same seeds for all. Prints a table with a column for each control and a
+/// row for each criterion, which names its bars: mostly what Reno and CUBIC do in the same cell (RFC
+/// 9743).
 ///
 /// Reno, CUBIC and CUBIC with a pacer always take part, since the others are compared with them.
 #[derive(Args)]
@@ -19,7 +20,7 @@ pub(crate) struct EvaluateArgs {
     /// Congestion controls, with parameters as --cc takes them [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Run a small matrix: eighteen short cells with two seeds, and no verdicts
+    /// Run a small matrix: short cells with two seeds, and no verdicts
     #[arg(long)]
     pub(crate) quick: bool,
     /// Run these cells only, by name or family: S-20-40-1, H
@@ -76,5 +77,5 @@ Examples:
 
 A run is kept by the sources of the simulator, its scenario and its seed; a second evaluation gives the same bytes.
 
-Exit status: 0; 1 if a run did not end as it should, a standard control misses what is known of it, or, with --bars, a control \
+Exit status: 0; 1 if a run did not end as it should, a standard control is outside its known range, or, with --bars, a control \
 fails a criterion; others as in ackline --help.";

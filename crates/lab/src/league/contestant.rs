@@ -24,6 +24,9 @@ pub struct Contestant {
     pub paces: bool,
     /// ackline's own; else of the program that wrote the result.
     pub is_built_in: bool,
+    /// Not run here: another document has its runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_reported: bool,
 }
 
 /// The standard controls, and CUBIC with a pacer, since pacing alone moves shares.
@@ -57,6 +60,7 @@ impl Contestant {
             ecn: ecn.to_owned(),
             paces: paces(&*maker, entry.ecn),
             is_built_in: Registry::default().cc(spec).is_ok(),
+            is_reported: false,
         })
     }
 

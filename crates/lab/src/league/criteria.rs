@@ -216,7 +216,7 @@ fn harm(view: &View<'_>, who: &Contestant, cell: &Cell) -> Option<Judged> {
     Some(Judged { shown: excess.clone(), log: true, tests: vec![test(excess, true, AtMost(1.10, 1.25))] })
 }
 
-/// The harm that the others do to A: shown, and not judged.
+/// The policy's share of the link beside the others: shown, and not judged.
 fn suffers(view: &View<'_>, who: &Contestant, cell: &Cell) -> Option<Judged> {
     let share = view.values(&who.spec, &cell.id, "share")?;
     Some(Judged { shown: share, log: false, tests: vec![] })
@@ -565,7 +565,7 @@ pub(super) const CRITERIA: &[Criterion] = &[
     Criterion {
         name: "AQM",
         short: "AQM",
-        what: "95th percentile of the delay of two flows through an AQM, times the standard's",
+        what: "95th percentile of the delay of two flows through an AQM",
         unit: "ms",
         scale: 1.0,
         bars: "1.05 / 1.25 times the standard, and the link as full as theirs (0.95 / 0.80)",

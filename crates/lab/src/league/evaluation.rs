@@ -25,8 +25,8 @@ pub struct Row {
 pub struct Evaluation {
     /// The cells.
     pub matrix: Matrix,
-    /// How it was asked for.
-    pub options: Options,
+    /// The hash of the simulator's sources.
+    pub engine: String,
     /// The contestants, baselines first.
     pub rows: Vec<Row>,
     /// What known controls must give.
@@ -54,7 +54,7 @@ pub fn evaluate(
     let missing = wanted - finished.len();
     let asked = Evaluation {
         matrix,
-        options: options.clone(),
+        engine: options.engine.clone(),
         rows: vec![],
         sanity: vec![],
         finished,
@@ -102,7 +102,7 @@ impl Evaluation {
         }
         let missed = self.sanity.iter().filter(|row| row.voids());
         failures
-            .extend(missed.map(|row| format!("{} misses what is known of it in {}", row.control, row.cell)));
+            .extend(missed.map(|row| format!("{} is outside its known range in {}", row.control, row.cell)));
         failures
     }
 }

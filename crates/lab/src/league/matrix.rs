@@ -11,29 +11,36 @@ pub struct Matrix {
     pub name: &'static str,
     /// The cells.
     pub cells: Vec<Cell>,
+    hash: String,
 }
 
 impl Matrix {
     /// The whole matrix.
     #[must_use]
     pub fn whole() -> Self {
-        Self { name: "M1", cells: m1::whole() }
+        Self::new("M1", m1::whole())
     }
 
-    /// Eighteen short cells with two seeds: minutes for all controls, and no verdicts.
+    /// Short cells with two seeds: minutes for all controls, and no verdicts.
     #[must_use]
     pub fn quick() -> Self {
-        Self { name: "M1-quick", cells: m1::quick() }
+        Self::new("M1-quick", m1::quick())
     }
 
-    /// The hash of all scenarios, in order of name (XXH3, 128 bits).
+    fn new(name: &'static str, cells: Vec<Cell>) -> Self {
+        let mut texts: Vec<(&str, &str)> =
+            cells.iter().map(|cell| (cell.id.as_str(), cell.text.as_str())).collect();
+        texts.sort_unstable();
+        let text: String = texts.iter().map(|(id, text)| format!("{id}\n{text}\n")).collect();
+        let hash = super::hash(text.as_bytes());
+        Self { name, cells, hash }
+    }
+
+    /// The hash of the scenarios of all cells, in order of name (XXH3, 128 bits); the same for
+    /// [some of them](Self::only).
     #[must_use]
-    pub fn hash(&self) -> String {
-        let mut cells: Vec<(&str, &str)> =
-            self.cells.iter().map(|cell| (cell.id.as_str(), cell.text.as_str())).collect();
-        cells.sort_unstable();
-        let text: String = cells.iter().map(|(id, text)| format!("{id}\n{text}\n")).collect();
-        super::hash(text.as_bytes())
+    pub fn hash(&self) -> &str {
+        &self.hash
     }
 
     /// True if it gives verdicts.

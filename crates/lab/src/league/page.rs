@@ -56,9 +56,8 @@ impl Evaluation {
         let alone = self.rows.len() - self.rows.iter().filter(|row| row.contestant.is_baseline()).count();
         let mut page = format!(
             "# The league: congestion controls side by side\n\n\
-             Every congestion control of ackline in the same scenarios with the same seeds: {} controls, {} cells, {} runs in\n\
-             virtual time. Which one to use, and does it do harm? A row is a control, a column a criterion, and the number is\n\
-             that of its worst cell.\n\n\
+             {} congestion controls in the same scenarios with the same seeds: {} cells, {} runs in virtual time. Which one to\n\
+             use, and does it do harm? A row is a control, a column a criterion, and the number is that of its worst cell.\n\n\
              ![A heat map: a row for each control, a column for each criterion](league/verdicts.svg)\n\n",
             self.rows.len(),
             self.matrix.cells.len(),
@@ -108,7 +107,7 @@ impl Evaluation {
             self.matrix.name,
             self.matrix.hash(),
             env!("CARGO_PKG_VERSION"),
-            self.options.engine,
+            self.engine,
             command = self.command(),
             baselines = self.rows.len() - alone,
         );
@@ -128,15 +127,15 @@ impl Evaluation {
         }
         text += "- The signs are + inside the bar, ! beyond it, x beyond the second one, ~ undecided, . not asked. Behind a number with\n\
                  \x20 several cells stands how many are inside, between and beyond.\n\
-                 - There is no total score. What a control is not made for it is not asked: one for data centres (`dctcp`) not how it\n\
-                 \x20 treats Reno, a scavenger (`ledbat`) not to take its share.\n\
+                 - There is no total score. A control is not judged by what it is not designed for: one for data centres (`dctcp`) not by\n\
+                 \x20 its harm to Reno, a scavenger (`ledbat`) not by the time of its short downloads.\n\
                  - A bar is mostly what the worse of Reno and CUBIC does in the same cell (RFC 9743 asks for no more), so a pass says *not\n\
                  \x20 worse than today*, not *good*.\n\
                  - A number is that of the worst cell. The page of a control has all of them, with the command for each.\n\
                  - Everything is simulated, with the same stack on both sides. Real networks have other traffic, other clocks and\n\
                  \x20 offload; [beside Linux](beside-linux.md) and the live parts of [papers](papers/README.md) show how far simulation and\n\
                  \x20 real time agree. The controls are ackline's, from papers and RFCs, and not the code of Linux.\n\
-                 - What papers in this repository propose is shown as it comes out, also where it loses.\n\n";
+                 - What papers in this repository propose is shown unchanged, including where it does worse.\n\n";
         text
     }
 
@@ -180,7 +179,7 @@ impl Evaluation {
         text.push('\n');
         for row in &self.rows {
             let own = format!("league/{}.md", row.contestant.stem());
-            let name = if row.contestant.is_built_in { "" } else { " (reported)" };
+            let name = if row.contestant.is_reported { " (reported)" } else { "" };
             let _ = write!(text, "| [`{}`]({own}){name} |", row.contestant.spec);
             for (place, criterion) in columns {
                 let cell = self.summary(&row.outcomes[*place]);

@@ -5,8 +5,7 @@ use super::criteria::CRITERIA;
 use super::evaluation::Evaluation;
 use super::judgement::Verdict;
 use super::matrix::Matrix;
-use super::measures::Measures;
-use super::runs::{Finished, Options, Stand};
+use super::runs::{Finished, Stand};
 use super::statistics::Interval;
 use crate::error::RunError;
 use crate::folder::json;
@@ -97,7 +96,7 @@ impl LeagueResult {
         let result: Self = serde_json::from_str(&text)
             .map_err(|error| wrong(format!("this is no league.json of ackline evaluate --out: {error}")))?;
         let (name, hash) = (matrix.name, matrix.hash());
-        if (result.matrix.as_str(), &result.hash) != (name, &hash) {
+        if (result.matrix.as_str(), result.hash.as_str()) != (name, hash) {
             return Err(wrong(format!(
                 "it is of the matrix {} {}, and this is {name} {hash}: their results do not belong in one table",
                 result.matrix, result.hash
@@ -106,14 +105,15 @@ impl LeagueResult {
         Ok(result)
     }
 
-    /// Its runs, those of a contestant under the name that `named` gives it.
-    fn runs(&self, named: impl Fn(&str) -> String) -> Finished {
+    /// Its runs in cells of `matrix`, those of a contestant under the name that `named` gives it, if
+    /// it gives one.
+    fn runs(&self, matrix: &Matrix, named: impl Fn(&Contestant) -> Option<String>) -> Finished {
         let alone = self.alone.iter().map(|cells| (String::new(), cells));
-        let theirs = self.entries.iter().flat_map(|entry| {
-            let name = named(&entry.contestant.spec);
-            entry.cells.iter().map(move |cells| (name.clone(), cells))
-        });
-        let runs = alone.chain(theirs).flat_map(|(name, cells)| {
+        let theirs = self.entries.iter().filter_map(|entry| Some((named(&entry.contestant)?, entry)));
+        let theirs =
+            theirs.flat_map(|(name, entry)| entry.cells.iter().map(move |cells| (name.clone(), cells)));
+        let those = alone.chain(theirs).filter(|(_, cells)| matrix.cell(&cells.cell).is_some());
+        let runs = those.flat_map(|(name, cells)| {
             let seeds = cells.seeds.iter();
             seeds.map(move |(seed, stand)| ((cells.cell.clone(), name.clone(), *seed), stand.clone()))
         });
@@ -125,13 +125,20 @@ impl Evaluation {
     /// The evaluation that a document is of, judged again. Nothing is run.
     #[must_use]
     pub fn of_result(matrix: Matrix, result: &LeagueResult) -> Self {
-        let options = Options { engine: result.engine.clone(), ..Options::default() };
-        let finished = result.runs(str::to_owned);
+        let finished = result.runs(&matrix, |contestant| Some(contestant.spec.clone()));
         let contestants: Vec<Contestant> =
             result.entries.iter().map(|entry| entry.contestant.clone()).collect();
         let resumed = finished.len();
-        Self { matrix, options, rows: vec![], sanity: vec![], finished, resumed, missing: 0 }
-            .judged(&contestants)
+        Self {
+            matrix,
+            engine: result.engine.clone(),
+            rows: vec![],
+            sanity: vec![],
+            finished,
+            resumed,
+            missing: 0,
+        }
+        .judged(&contestants)
     }
 
     /// The same with the contestants of another document, as it reports them; `label` stands behind
@@ -140,18 +147,18 @@ impl Evaluation {
     pub fn with_overlay(mut self, result: &LeagueResult, label: &str) -> Self {
         let mut contestants: Vec<Contestant> = self.rows.iter().map(|row| row.contestant.clone()).collect();
         let taken: Vec<String> = contestants.iter().map(|contestant| contestant.spec.clone()).collect();
-        let named = |spec: &str| match taken.iter().any(|other| other == spec) {
-            true => format!("{spec} ({label})"),
-            false => spec.to_owned(),
-        };
         // Their baselines would be ours again.
-        let theirs = result.entries.iter().map(|entry| &entry.contestant).filter(|it| !it.is_baseline());
-        contestants.extend(theirs.map(|it| Contestant {
-            spec: named(&it.spec),
-            is_built_in: false,
-            ..it.clone()
-        }));
-        for (key, stand) in result.runs(named) {
+        let named = |theirs: &Contestant| {
+            let spec = &theirs.spec;
+            let numbered = (2..).map(|number| format!("{spec} ({label} {number})"));
+            let mut names = [spec.clone(), format!("{spec} ({label})")].into_iter().chain(numbered);
+            names.find(|name| !taken.contains(name)).filter(|_| !theirs.is_baseline())
+        };
+        let theirs = result.entries.iter().map(|entry| &entry.contestant);
+        contestants.extend(
+            theirs.filter_map(|it| Some(Contestant { spec: named(it)?, is_reported: true, ..it.clone() })),
+        );
+        for (key, stand) in result.runs(&self.matrix, named) {
             self.finished.entry(key).or_insert(stand);
         }
         self.judged(&contestants)
@@ -202,9 +209,9 @@ impl Evaluation {
         });
         LeagueResult {
             matrix: self.matrix.name.to_owned(),
-            hash: self.matrix.hash(),
+            hash: self.matrix.hash().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            engine: self.options.engine.clone(),
+            engine: self.engine.clone(),
             entries: entries.collect(),
             alone: cells(""),
             sanity: sanity.collect(),
@@ -215,22 +222,5 @@ impl Evaluation {
     #[must_use]
     pub fn to_json(&self) -> String {
         json(&self.result())
-    }
-
-    /// A line for each contestant, cell, seed and measure.
-    #[must_use]
-    pub fn to_csv(&self) -> String {
-        let mut text = "cell,policy,seed,measure,value\n".to_owned();
-        for ((cell, spec, seed), stand) in &self.finished {
-            let measures = match stand {
-                Stand::Done(measures) => measures.clone(),
-                Stand::Flood => Measures::from([("flood".to_owned(), 1.0)]),
-                Stand::Panicked(_) => Measures::from([("panicked".to_owned(), 1.0)]),
-            };
-            for (measure, value) in measures {
-                text += &format!("{cell},\"{spec}\",{seed},{measure},{value}\n");
-            }
-        }
-        text
     }
 }

@@ -33,10 +33,8 @@ pub struct Options {
     pub program: String,
     /// Worker threads; 0: one per core. Results do not depend on it.
     pub threads: usize,
-    /// Folder where finished runs are kept, and pages go. `None`: nothing is written.
+    /// Folder where finished runs are kept. `None`: nothing is written.
     pub out: Option<PathBuf>,
-    /// Folders with finished runs that are taken over.
-    pub from: Vec<PathBuf>,
     /// Seeds of each cell, in place of its own number.
     pub seeds: Option<u32>,
     /// Run these jobs alone, by number.
@@ -55,6 +53,20 @@ pub enum Stand {
     Flood,
     /// The policy panicked; the message.
     Panicked(String),
+}
+
+impl Stand {
+    /// Why the run did not end as it should, if it did not.
+    pub(super) fn fault(&self) -> Option<String> {
+        match self {
+            Self::Done(measures) if measures.get("goodput") == Some(&0.0) => {
+                Some("stalled: nothing arrived".to_owned())
+            }
+            Self::Done(_) => None,
+            Self::Flood => Some("fail: flood".to_owned()),
+            Self::Panicked(message) => Some(format!("panicked: {message}")),
+        }
+    }
 }
 
 /// One run that is wanted.
@@ -143,12 +155,9 @@ impl Job<'_> {
 }
 
 /// A run of before, if its file is whole and of this key.
-fn kept(folders: &[&Path], file: &str, key: &str) -> Option<(PathBuf, Kept)> {
-    folders.iter().find_map(|folder| {
-        let path = folder.join(file);
-        let kept: Kept = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
-        (kept.key == key).then_some((path, kept))
-    })
+fn kept(folder: &Path, file: &str, key: &str) -> Option<Kept> {
+    let kept: Kept = serde_json::from_str(&fs::read_to_string(folder.join(file)).ok()?).ok()?;
+    (kept.key == key).then_some(kept)
 }
 
 /// Does all jobs that are not done. The second value is how many were.
@@ -162,20 +171,14 @@ pub(super) fn run_all(
         None => 0..jobs.len(),
     };
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
-    let folders: Vec<&Path> = options.out.iter().chain(&options.from).map(PathBuf::as_path).collect();
     let mut finished = Finished::new();
     let mut resumed = 0;
     let mut open: Vec<(&Job<'_>, String)> = vec![];
     for (number, job) in jobs.iter().enumerate() {
         let key = job.key(options);
         let file = job.file(&key);
-        match kept(&folders, &file, &key) {
-            Some((path, kept)) => {
-                if let Some(folder) = &folder
-                    && !path.starts_with(folder.root())
-                {
-                    folder.write(&file, json(&kept).as_bytes())?;
-                }
+        match options.out.as_deref().and_then(|folder| kept(folder, &file, &key)) {
+            Some(kept) => {
                 resumed += 1;
                 finished.insert(job.name(), kept.stand);
             }

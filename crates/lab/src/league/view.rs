@@ -12,8 +12,8 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// A measure of a policy in a cell, one value per seed; `None` if one lacks it. Of cells for
-    /// nobody, `spec` is empty.
+    /// A measure of a policy in a cell, one value per seed; `None` if one lacks it. Of cells
+    /// without the policy, `spec` is empty.
     pub(super) fn values(&self, spec: &str, cell: &str, measure: &str) -> Option<Vec<f64>> {
         let runs = self
             .finished
@@ -39,14 +39,7 @@ impl View<'_> {
     pub(super) fn broken(&self, contestant: &Contestant) -> Vec<(String, u32, String)> {
         let ours = self.finished.iter().filter(|((_, spec, _), _)| *spec == contestant.spec);
         ours.filter_map(|((cell, _, seed), stand)| {
-            let why = match stand {
-                Stand::Flood => "fail: flood".to_owned(),
-                Stand::Panicked(message) => format!("panicked: {message}"),
-                Stand::Done(measures) if measures.get("goodput") == Some(&0.0) => {
-                    "stalled: nothing arrived".to_owned()
-                }
-                Stand::Done(_) => return None,
-            };
+            let why = stand.fault()?;
             Some((cell.clone(), *seed, why))
         })
         .collect()
@@ -56,6 +49,6 @@ impl View<'_> {
     pub(super) fn is_broken(&self, spec: &str, cell: &str) -> bool {
         self.finished
             .range((cell.to_owned(), spec.to_owned(), 0)..=(cell.to_owned(), spec.to_owned(), u32::MAX))
-            .any(|(_, stand)| !matches!(stand, Stand::Done(_)))
+            .any(|(_, stand)| stand.fault().is_some())
     }
 }

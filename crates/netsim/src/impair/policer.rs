@@ -48,7 +48,7 @@ mod tests {
     use crate::rng::SimRng;
 
     /// 1,000 bytes each millisecond are 8 Mbit/s: of a full bucket of 5,000 bytes at half that
-    /// rate, ten pass before every second one is lost.
+    /// rate, nine pass before every second one is lost.
     #[test]
     fn a_burst_passes_and_then_the_rate() {
         let mut policer = Policer::new(4_000_000, 5_000);

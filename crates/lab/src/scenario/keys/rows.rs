@@ -242,7 +242,7 @@ static LINK: Section = Section::new(
         Key::maybe(
             "path",
             Text,
-            "a path with a name, which what else the link says stands over: `dsl`, `cable`, `lte`, `5g`, `wifi`, `leo`, `geo`, `datacentre`; `lte:rate=12mbit,seed=3` has another mean rate and another walk, and with `way=up` the link leads from the user to the network",
+            "a named path, with rate, delay, queue and impairments of both directions; other keys of the link override it: `dsl`, `cable`, `lte`, `5g`, `wifi`, `leo`, `geo`, `datacentre`; `lte:rate=12mbit,seed=3` has another mean rate and another walk, and with `way=up` the link leads from the user to the network",
         ),
         PATH[0],
         PATH[1],

@@ -11,7 +11,7 @@ use ackline_tcp_core::Duration;
 
 /// Length of a trace, after which it begins again, ms.
 const PERIOD: u64 = 120_000;
-/// Bytes of a delivery, in bits.
+/// Bits of a delivery: 1,500 bytes.
 const DELIVERY: f64 = 12_000.0;
 /// Streams of random numbers: of the rate, of gaps, of delays.
 const STREAM: u64 = 0x7061_7468;

@@ -1,7 +1,7 @@
 //! Paths with names: access lines and networks of today, with parameters that were published.
 //!
 //! `path = "lte"` on a link is rate, delay, queue and impairments of both directions; what else the
-//! link says stands over it. Rates of wireless paths come from generators with a seed of their own
+//! link says overrides it. Rates of wireless paths come from generators with a seed of their own
 //! (`generator`): they are models with published figures, not recordings. After a colon stand
 //! parameters: `path = "lte:rate=12mbit,seed=3"`.
 
