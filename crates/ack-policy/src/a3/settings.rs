@@ -317,7 +317,7 @@ impl Settings {
         }
     }
 
-    /// The signs of congestion that CSA3 looks for; `None` for A3Params.
+    /// The signs of congestion that CSA3 looks for; `None` for A3.
     pub(super) fn signs(&self) -> Option<Signs> {
         self.is_csa3.then_some(self.signs)
     }

@@ -39,7 +39,7 @@ pub struct NeighbourStats {
     pub waiting_dropped: u64,
     /// Of these, dropped because the neighbour did not answer.
     pub waiting_failed: u64,
-    /// Messages of DHCP that offered or confirmed an address.
+    /// Messages of DHCP that offered or confirmed an address, or configured a host that has one.
     pub leases_granted: u64,
     /// Requests of DHCP for an address that is another host's, or that came when none was left.
     pub leases_refused: u64,

@@ -25,9 +25,9 @@
 //!
 //! No scheduler can stop the host: only data can be deferred, and deferred data is admitted anyway
 //! once nothing is queued or on the wire. What the scheduler holds is known here, too
-//! ([`Ledger`]). If it says what cannot be true, the oldest queued packet leaves instead: it says
-//! that it has nothing, that they wait for an instant that has come, or names a packet that it does
-//! not have. One packet for each answer, so a shaper's rate holds.
+//! ([`Ledger`]). The oldest queued packet leaves instead if the answer cannot be true: `Empty`
+//! although packets are queued, `NotBefore` an instant that has passed, or a packet that is not
+//! queued. One packet for each answer, so a shaper's rate holds.
 
 mod ready;
 mod send_trace;

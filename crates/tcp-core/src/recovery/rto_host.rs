@@ -11,7 +11,8 @@
 //! judge.
 //!
 //! A response sees facts (pipe before tags change, SACK and DSACK apart, what TSecr proves) and
-//! returns a step, which the core applies; it asks congestion control, which may always send less.
+//! returns a step. The core applies the step, and then asks congestion control, which may send
+//! less.
 //!
 //! [`ConnConfig::max_undecided_rtos`]: crate::config::ConnConfig::max_undecided_rtos
 

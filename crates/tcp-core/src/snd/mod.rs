@@ -6,7 +6,7 @@
 //! | `losses.rs` | state once something was lost: the RTO response, totals of repairs |
 //! | `flight.rs` | state while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
 //! | `data/buffer.rs`, `data/chunks.rs` | bytes from SND.UNA on: in a ring, or in shared memory |
-//! | `data/allowance.rs`, `data/wanted.rs` | how many there may be, and what a writer waits for |
+//! | `data/allowance.rs`, `data/write_space.rs` | how many there may be, and what a writer waits for |
 //! | `window.rs`, `window_wait.rs` | the peer's window, and what the sender waits for because of it |
 //! | `measure/chrono.rs` | time with something to deliver, and what limited the sender meanwhile |
 //! | `measure/rtt.rs`, `measure/min_rtt.rs`, `measure/rate.rs` | RTT, RTO, smallest RTT, delivery rate |

@@ -7,7 +7,7 @@
 use super::Wire;
 use super::frame::{self, Content};
 use super::neighbours::{Outbound, Output, Resolver, Route};
-use super::provision;
+use super::provision::is_request;
 use crate::device::interface::MAX_SKIPPED;
 use crate::device::{DeviceStats, NeighbourStats};
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ use crate::timer::{self, Timer};
 use crate::wakes::store;
 use ackline_tcp_core::Instant;
 use std::io;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -26,8 +27,8 @@ const CLAIM: &str = "claim the own addresses on the interface";
 #[derive(Debug)]
 pub(in crate::device) struct Resolution {
     resolver: Arc<Mutex<Resolver>>,
-    /// Requests for configuration are answered here, and are no packets for the stack.
-    provides: bool,
+    /// The DHCP server's address: requests for it are no packets for the stack.
+    dhcp_server: Option<Ipv4Addr>,
     /// Of the first queue, which reports the counters, and that the interface is up again.
     is_first: bool,
     /// Created when the driver first waits, because opening a device needs no runtime.
@@ -52,8 +53,7 @@ fn lock(resolver: &Mutex<Resolver>) -> MutexGuard<'_, Resolver> {
 
 impl Resolution {
     pub(in crate::device) fn new(resolver: Resolver) -> Self {
-        let provides = resolver.provides();
-        Self { provides, ..Self::of(Arc::new(Mutex::new(resolver)), true) }
+        Self::of(Arc::new(Mutex::new(resolver)), true)
     }
 
     /// For another queue of the same interface.
@@ -63,9 +63,10 @@ impl Resolution {
     }
 
     fn of(resolver: Arc<Mutex<Resolver>>, is_first: bool) -> Self {
+        let dhcp_server = lock(&resolver).dhcp_server();
         Self {
             resolver,
-            provides: false,
+            dhcp_server,
             is_first,
             timer: None,
             next: None,
@@ -97,13 +98,12 @@ impl Resolution {
         loop {
             // Frames that do not fit into the device go a little later.
             let _ = self.send(wire);
-            let resolver = self.resolver();
+            let mut resolver = self.resolver();
             if let Some((address, mac)) = resolver.in_use() {
                 return Err(Error::AddressInUse { address, mac, interface: interface.to_owned() });
             }
             let Some(deadline) = resolver.poll_timeout().filter(|_| !resolver.is_settled()) else {
-                drop(resolver);
-                self.resolver().begin(timer::now());
+                resolver.begin(timer::now());
                 return Ok(());
             };
             drop(resolver);
@@ -165,7 +165,7 @@ impl Resolution {
                     self.resolver().ingest(timer::now(), frame);
                     self.settle(wire);
                 }
-                Content::Packet { .. } if self.provides && provision::is_request(frame) => {
+                Content::Packet { .. } if self.dhcp_server.is_some_and(|own| is_request(frame, own)) => {
                     self.resolver().ingest(timer::now(), frame);
                     self.settle(wire);
                 }

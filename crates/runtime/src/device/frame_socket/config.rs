@@ -107,23 +107,24 @@ impl FrameSocketConfig {
             Some(mac) => mac,
             None => random_station()?,
         };
-        let mut addresses = self.addresses.clone();
+        let mut attachment = Attachment {
+            mac,
+            addresses: self.addresses.clone(),
+            gateways: self.gateways.clone(),
+            neighbours: self.neighbours.clone(),
+        };
         if let Some(provision) = &self.provision {
-            if let Some(why) = provision.fault(&addresses) {
+            if let Some(why) = provision.fault(&attachment) {
                 return Err(Error::BadConfig { what: "configuration of other hosts", why });
             }
+            let addresses = &mut attachment.addresses;
             let has_v6 = addresses.iter().any(|net| net.addr().is_ipv6());
             let own = IpAddr::V6(link_local(mac));
             if has_v6 && !addresses.iter().any(|net| net.addr() == own) {
                 addresses.push(IpNet::new_assert(own, 64));
             }
         }
-        Ok(Attachment {
-            mac,
-            addresses,
-            gateways: self.gateways.clone(),
-            neighbours: self.neighbours.clone(),
-        })
+        Ok(attachment)
     }
 }
 

@@ -121,8 +121,7 @@ impl FrameSocket {
         let seed = random::seed().map_err(|source| Error::System { action: "get random numbers", source })?;
         let mac = attachment.mac;
         let provision = config.provision.as_ref();
-        let provisioner =
-            provision.map(|provision| Provisioner::new(provision, mac, &attachment.addresses, config.mtu));
+        let provisioner = provision.map(|provision| Provisioner::new(provision, &attachment, config.mtu));
         let mut resolver = Resolver::new(attachment, config.resolution.clone(), seed)
             .map_err(|error| Error::BadConfig { what: "addresses", why: error.to_string() })?;
         if let Some(provisioner) = provisioner {

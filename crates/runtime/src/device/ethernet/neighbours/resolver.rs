@@ -11,7 +11,7 @@ use crate::device::ethernet::provision::Provisioner;
 use crate::mac::MacAddress;
 use ackline_tcp_core::Instant;
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 pub(in crate::device) use super::waiting::Outbound;
 
@@ -88,9 +88,9 @@ impl Resolver {
         self.provisioner = Some(provisioner);
     }
 
-    /// True if requests for configuration are answered.
-    pub(in crate::device) const fn provides(&self) -> bool {
-        self.provisioner.is_some()
+    /// The address of the DHCP server, if this host is one.
+    pub(in crate::device) fn dhcp_server(&self) -> Option<Ipv4Addr> {
+        self.provisioner.as_ref().and_then(Provisioner::dhcp_server)
     }
 
     /// Starts claiming the host's addresses.

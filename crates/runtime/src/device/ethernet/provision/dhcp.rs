@@ -65,7 +65,17 @@ impl DhcpServer {
         Self { mac, own, lease, resolvers, domain, mtu, leases }
     }
 
-    /// Answers a frame with a packet for port 67.
+    /// Its address, which names it.
+    pub(super) fn address(&self) -> Ipv4Addr {
+        self.own.addr()
+    }
+
+    /// True if the frame is for it.
+    pub(super) fn takes(&self, frame: &[u8]) -> bool {
+        is_request(frame, self.own.addr())
+    }
+
+    /// Answers a frame that it [takes](Self::takes).
     pub(super) fn answer(&mut self, now: Instant, frame: &[u8]) -> Answer {
         let Some(message) = payload(frame) else { return Answer::Invalid };
         let Ok(packet) = DhcpPacket::new_checked(message) else { return Answer::Invalid };
@@ -208,16 +218,18 @@ struct Reply<'a> {
     id: Option<&'a [u8]>,
 }
 
-/// True if the frame carries a packet of a host to a DHCP server.
-pub(super) fn is_request(frame: &[u8]) -> bool {
+/// True if the frame carries a packet of a host to the DHCP server at `own`, or to any.
+pub(in crate::device) fn is_request(frame: &[u8], own: Ipv4Addr) -> bool {
     // Ethernet's type, IP's version, no later fragment, UDP.
     let is_udp = frame.get(12..14) == Some(&[0x08, 0x00])
         && frame.get(14).is_some_and(|first| first >> 4 == 4)
         && frame.get(20..22).is_some_and(|fragment| fragment[0] & 0x1f == 0 && fragment[1] == 0)
         && frame.get(23) == Some(&17);
+    let is_here = [own, Ipv4Addr::BROADCAST].iter().any(|to| frame.get(30..34) == Some(&to.octets()));
     let header = frame.get(14).map_or(0, |first| usize::from(first & 0x0f) * 4);
     let ports = frame.get(14 + header..14 + header + 4);
     is_udp
+        && is_here
         && ports.is_some_and(|ports| {
             ports[..2] == CLIENT_PORT.to_be_bytes() && ports[2..] == SERVER_PORT.to_be_bytes()
         })

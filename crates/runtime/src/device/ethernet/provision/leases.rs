@@ -37,8 +37,8 @@ struct Lease {
 }
 
 impl Leases {
-    /// All addresses of `network` but its first and last one, `reserved`, and `fixed` ones, which
-    /// are given to these hosts alone and may lie anywhere.
+    /// All addresses of `network` but its first and last one and `reserved`; `fixed` ones are given
+    /// to these hosts alone.
     pub(super) fn new(network: Ipv4Net, reserved: Vec<Ipv4Addr>, fixed: Vec<(MacAddress, Ipv4Addr)>) -> Self {
         let (low, high) = (u32::from(network.network()), u32::from(network.broadcast()));
         // RFC 3021: both addresses of a /31 are hosts'.
@@ -76,7 +76,7 @@ impl Leases {
         let places = (0..self.count).map(|step| (start + step) % self.count);
         let found =
             places.map(|place| Ipv4Addr::from(self.first + place)).find(|at| self.is_free(now, host, *at));
-        let earliest = self.leases.values().map(|lease| lease.until).min();
+        let earliest = self.leases.values().map(|lease| lease.until).filter(|until| now < *until).min();
         self.full_until = earliest.filter(|_| found.is_none());
         found
     }
@@ -103,7 +103,10 @@ impl Leases {
         {
             self.leases.remove(&before);
         }
-        let lease = Lease { holder: Some(host), until: now + time };
+        // An offer does not shorten what the host has.
+        let held = self.leases.get(&address).filter(|lease| lease.holder == Some(host));
+        let until = held.map_or(now + time, |lease| lease.until.max(now + time));
+        let lease = Lease { holder: Some(host), until };
         // A host whose lease had ended has lost its address for good.
         if let Some(Lease { holder: Some(other), .. }) = self.leases.insert(address, lease)
             && other != host

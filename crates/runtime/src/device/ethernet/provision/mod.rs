@@ -16,8 +16,10 @@ mod router;
 mod tests;
 
 use crate::device::NeighbourStats;
+use crate::device::ethernet::neighbours::Attachment;
 use crate::mac::MacAddress;
 use ackline_tcp_core::{Duration, Instant};
+pub(in crate::device) use dhcp::is_request;
 use dhcp::{Answer, DhcpServer};
 use ipnet::{IpNet, Ipv4Net};
 use leases::Leases;
@@ -70,29 +72,36 @@ impl Provision {
         self
     }
 
-    /// What is wrong with it, on a network where this host has `addresses`.
-    pub(in crate::device) fn fault(&self, addresses: &[IpNet]) -> Option<String> {
-        let nets = || {
-            addresses.iter().filter_map(|net| match net {
-                IpNet::V4(net) => Some(*net),
-                IpNet::V6(_) => None,
-            })
-        };
+    /// What is wrong with it for a host with these addresses, gateways and neighbours.
+    pub(in crate::device) fn fault(&self, attachment: &Attachment) -> Option<String> {
+        let Attachment { addresses, gateways, neighbours, .. } = attachment;
+        let served = addresses.iter().find_map(|net| match net {
+            IpNet::V4(net) => Some(*net),
+            IpNet::V6(_) => None,
+        });
         if self.lease < Duration::from_secs(120) {
-            return Some(format!(
-                "a lease of {} s is too short: 120 s at least",
-                (self.lease.as_millis() / 1_000)
-            ));
+            let seconds = self.lease.as_millis() / 1_000;
+            return Some(format!("a lease of {seconds} s is too short: 120 s at least"));
         }
         if self.domain.as_ref().is_some_and(|domain| domain.is_empty() || domain.len() > LONGEST_DOMAIN) {
             return Some(format!("a domain has 1 to {LONGEST_DOMAIN} octets"));
         }
+        let own: Vec<IpAddr> = addresses.iter().map(IpNet::addr).collect();
         self.hosts.iter().enumerate().find_map(|(index, (mac, address))| {
-            let Some(net) = nets().find(|net| net.contains(address)) else {
-                return Some(format!("{address} of the host {mac} is in no network of this Ethernet"));
+            let what = |what: &str| Some(format!("{address} of the host {mac} is {what}"));
+            let Some(net) = served.filter(|net| net.contains(address)) else {
+                return what("in no network that DHCP serves here");
             };
-            if net.addr() == *address {
-                return Some(format!("{address} of the host {mac} is this host's own"));
+            let ip = IpAddr::V4(*address);
+            if own.contains(&ip) {
+                return what("this host's own");
+            }
+            if net.prefix_len() < 31 && [net.network(), net.broadcast()].contains(address) {
+                return what("the network's, and no host's");
+            }
+            if gateways.contains(&ip) || neighbours.iter().any(|(taken, other)| *taken == ip && other != mac)
+            {
+                return what("another host's already");
             }
             let twice = self.hosts.iter().take(index).find(|(other, taken)| other == mac || taken == address);
             twice.map(|(other, taken)| {
@@ -107,11 +116,6 @@ pub(in crate::device) fn link_local(mac: MacAddress) -> Ipv6Addr {
     router::link_local(mac)
 }
 
-/// True if a packet's frame is for a server of configuration.
-pub(in crate::device) fn is_request(frame: &[u8]) -> bool {
-    dhcp::is_request(frame)
-}
-
 /// Configures other hosts: no clock, no descriptor.
 #[derive(Debug)]
 pub(in crate::device) struct Provisioner {
@@ -121,14 +125,11 @@ pub(in crate::device) struct Provisioner {
 }
 
 impl Provisioner {
-    /// On the networks of `addresses`, whose first IPv4 one is served; router advertisements come
-    /// from `link_local`, which must be one of them.
-    pub(in crate::device) fn new(
-        provision: &Provision,
-        mac: MacAddress,
-        addresses: &[IpNet],
-        mtu: u32,
-    ) -> Self {
+    /// On the networks of a host with an MTU, of which the first IPv4 one is served by DHCP. Router
+    /// advertisements come from the [link-local address](link_local), which must be one of its own.
+    pub(in crate::device) fn new(provision: &Provision, attachment: &Attachment, mtu: u32) -> Self {
+        let Attachment { mac, addresses, gateways, neighbours } = attachment;
+        let mac = *mac;
         let (mut v4, mut v6) = (vec![], vec![]);
         for net in addresses {
             match net {
@@ -148,7 +149,12 @@ impl Provisioner {
             if resolvers4.is_empty() {
                 resolvers4.push(own.addr());
             }
-            let reserved = v4.iter().map(Ipv4Net::addr).collect();
+            let others = gateways.iter().chain(neighbours.iter().map(|(address, _)| address));
+            let others = others.filter_map(|address| match address {
+                IpAddr::V4(address) => Some(*address),
+                IpAddr::V6(_) => None,
+            });
+            let reserved = v4.iter().map(Ipv4Net::addr).chain(others).collect();
             let leases = Leases::new(own.trunc(), reserved, provision.hosts.clone());
             DhcpServer::new(mac, own, provision.lease, resolvers4, provision.domain.clone(), mtu, leases)
         });
@@ -156,7 +162,7 @@ impl Provisioner {
             if resolvers6.is_empty() {
                 resolvers6.push(own.addr());
             }
-            Router::new(mac, link_local(mac), &v6, resolvers6, mtu)
+            Router::new(mac, &v6, resolvers6, mtu)
         });
         Self { dhcp, router, outgoing: VecDeque::new() }
     }
@@ -168,10 +174,15 @@ impl Provisioner {
         }
     }
 
+    /// The address of the DHCP server, if there is one.
+    pub(in crate::device) fn dhcp_server(&self) -> Option<Ipv4Addr> {
+        self.dhcp.as_ref().map(DhcpServer::address)
+    }
+
     /// Takes a received frame; what is no question for this host is ignored.
     pub(in crate::device) fn ingest(&mut self, now: Instant, frame: &[u8], stats: &mut NeighbourStats) {
-        if is_request(frame) {
-            match self.dhcp.as_mut().map_or(Answer::Nothing, |dhcp| dhcp.answer(now, frame)) {
+        if let Some(dhcp) = self.dhcp.as_mut().filter(|dhcp| dhcp.takes(frame)) {
+            match dhcp.answer(now, frame) {
                 Answer::Nothing => {}
                 Answer::Granted(answer) => {
                     stats.leases_granted += 1;

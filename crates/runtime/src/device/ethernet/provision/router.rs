@@ -48,16 +48,10 @@ pub(super) struct Router {
 }
 
 impl Router {
-    /// Advertises the networks of `addresses` from the link-local address `own`.
-    pub(super) fn new(
-        mac: MacAddress,
-        own: Ipv6Addr,
-        addresses: &[Ipv6Net],
-        resolvers: Vec<Ipv6Addr>,
-        mtu: u32,
-    ) -> Self {
+    /// Advertises the networks of `addresses`, from the station's link-local address.
+    pub(super) fn new(mac: MacAddress, addresses: &[Ipv6Net], resolvers: Vec<Ipv6Addr>, mtu: u32) -> Self {
         let prefixes = addresses.iter().map(Ipv6Net::trunc).collect();
-        Self { mac, own, prefixes, resolvers, mtu, sent: 0, last: None, next: None }
+        Self { mac, own: link_local(mac), prefixes, resolvers, mtu, sent: 0, last: None, next: None }
     }
 
     /// From now on.

@@ -15,12 +15,20 @@ const GUEST: MacAddress = MacAddress([0x52, 0x54, 0, 0x12, 0x34, 0x56]);
 const OTHER: MacAddress = MacAddress([0x52, 0x54, 0, 0x12, 0x34, 0x57]);
 const OWN: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
 
-fn nets() -> Vec<IpNet> {
-    ["10.0.2.2/24", "fd00::2/64"].map(|net| net.parse().unwrap()).to_vec()
+/// The router, beside another one and a printer.
+fn attachment() -> Attachment {
+    let net = |text: &str| text.parse::<IpNet>().unwrap();
+    Attachment::new(ROUTER)
+        .address(net("10.0.2.2/24"))
+        .address(net("10.0.2.3/24"))
+        .address(net("192.0.2.1/24"))
+        .address(net("fd00::2/64"))
+        .gateway("10.0.2.1".parse().unwrap())
+        .neighbour("10.0.2.9".parse().unwrap(), OTHER)
 }
 
 fn provisioner(provision: &Provision) -> Provisioner {
-    let mut provisioner = Provisioner::new(provision, ROUTER, &nets(), 1_400);
+    let mut provisioner = Provisioner::new(provision, &attachment(), 1_400);
     provisioner.begin(Instant::ZERO);
     provisioner
 }
@@ -269,6 +277,8 @@ fn requests_are_answered_by_the_clients_state() {
     assert_eq!(answer(request(none, Some(wanted), None)), ack, "INIT-REBOOT after the server forgot");
     assert_eq!(answer(request(none, Some(elsewhere), None)), nak, "on the wrong network");
     assert_eq!(answer(request(none, Some(OWN), Some(OWN))), nak, "the server's own");
+    let gateway = Ipv4Addr::new(10, 0, 2, 1);
+    assert_eq!(answer(request(none, Some(gateway), None)), nak, "the gateway's");
     assert_eq!(answer(request(none, Some(wanted), Some(elsewhere))), None, "another server is chosen");
     assert_eq!(answer(request(wanted, None, None)), ack, "RENEWING");
     assert_eq!(answer(request(none, None, None)), None, "nothing is asked");
@@ -297,8 +307,8 @@ fn a_crowd_of_forged_hosts_takes_no_memory_and_no_address_from_a_guest_that_has_
         let message = Message { host: MacAddress([6, 6, 6, b, c, d]), ..Message::default() };
         provisioner.ingest(Instant::ZERO, &message.frame(), &mut stats);
     }
-    assert_eq!(stats.leases_granted, 252, "of 254 addresses two are in use: {stats:?}");
-    assert_eq!(stats.leases_refused, 20_000 - 252);
+    assert_eq!(stats.leases_granted, 249, "of 254 addresses five are in use: {stats:?}");
+    assert_eq!(stats.leases_refused, 20_000 - 249);
     assert!(provisioner.outgoing.len() <= MOST && stats.outgoing_dropped > 0);
     provisioner.outgoing.clear();
     let renew = Message { kind: DhcpMessageType::Request, address: mine, ..Message::default() }.frame();
@@ -307,6 +317,37 @@ fn a_crowd_of_forged_hosts_takes_no_memory_and_no_address_from_a_guest_that_has_
     let late = Message { host: OTHER, ..Message::default() }.frame();
     assert!(ask(&mut provisioner, Instant::from_millis(59_000), &late).is_none());
     assert!(ask(&mut provisioner, Instant::from_millis(60_000), &late).is_some());
+}
+
+/// A host that starts anew, or somebody under its name, asks for an offer and does not take it.
+#[test]
+fn an_offer_does_not_shorten_a_lease() {
+    let mut provisioner = provisioner(&Provision::default());
+    let discover = Message::default().frame();
+    let mine = heard(&ask(&mut provisioner, Instant::ZERO, &discover).unwrap()).given;
+    let take = Message { kind: DhcpMessageType::Request, requested: Some(mine), ..Message::default() };
+    assert!(ask(&mut provisioner, Instant::ZERO, &take.frame()).is_some());
+    assert!(ask(&mut provisioner, Instant::from_millis(1_000), &discover).is_some());
+    let other = Message { host: OTHER, ..take }.frame();
+    let answer = ask(&mut provisioner, Instant::from_millis(62_000), &other).unwrap();
+    assert_eq!(heard(&answer).kind, DhcpMessageType::Nak);
+}
+
+#[test]
+fn requests_to_other_servers_are_packets_like_others() {
+    let own = Message {
+        kind: DhcpMessageType::Request,
+        address: Ipv4Addr::new(10, 0, 2, 40),
+        ..Message::default()
+    };
+    let mut frame = own.frame();
+    assert!(is_request(&frame, OWN));
+    frame[30..34].copy_from_slice(&OWN.octets());
+    assert!(is_request(&frame, OWN));
+    frame[30..34].copy_from_slice(&[192, 0, 2, 7]);
+    assert!(!is_request(&frame, OWN));
+    let without = Provision { dhcp: false, ..Provision::default() };
+    assert_eq!(Provisioner::new(&without, &attachment(), 1_400).dhcp_server(), None);
 }
 
 #[test]
@@ -390,11 +431,22 @@ fn a_router_is_advertised_at_once_then_seldom_and_when_somebody_asks() {
 
 #[test]
 fn settings_that_cannot_be_are_refused() {
-    let fault = |provision: &Provision| provision.fault(&nets()).unwrap_or_default();
+    let fault = |provision: &Provision| provision.fault(&attachment()).unwrap_or_default();
     let at = |text: &str| text.parse().unwrap();
     assert_eq!(fault(&Provision::default()), "");
     assert!(fault(&Provision::default().host(GUEST, at("10.0.3.1"))).contains("in no network"));
-    assert!(fault(&Provision::default().host(GUEST, OWN)).contains("this host's own"));
+    for (address, what) in [
+        ("10.0.2.2", "this host's own"),
+        ("10.0.2.3", "this host's own"),
+        ("192.0.2.7", "in no network"),
+        ("10.0.2.0", "the network's"),
+        ("10.0.2.255", "the network's"),
+        ("10.0.2.1", "another host's already"),
+        ("10.0.2.9", "another host's already"),
+    ] {
+        let found = fault(&Provision::default().host(GUEST, at(address)));
+        assert!(found.contains(what), "{address}: {found}");
+    }
     let twice = Provision::default().host(GUEST, at("10.0.2.15")).host(OTHER, at("10.0.2.15"));
     assert!(fault(&twice).contains("one address for each host"));
     let short = Provision { lease: Duration::from_secs(1), ..Provision::default() };
