@@ -6,6 +6,7 @@
 use ackline_runtime::Error;
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::testing::{has_programs, isolated};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -180,7 +181,8 @@ fn the_example_echoes_to_the_kernels_tcp() {
 }
 
 fn terminate(child: &Child) {
-    succeed(Command::new("kill").args(["-TERM", &child.id().to_string()]));
+    let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(id, Signal::TERM).expect("the child runs");
 }
 
 fn connect(to: SocketAddr) -> TcpStream {
