@@ -153,6 +153,11 @@ fn the_model_notices_what_is_wrong() {
     assert!(says(&Segment { sack: vec![(510, 520)], ..plain.clone() }, 0).is_err(), "a SACK of nothing");
     let answer = Segment { seq: 501, ack: Some(101), ..plain.clone() };
     assert!(says(&Segment { window: 900, ..answer }, 1).is_err(), "a window that shrinks");
+    let again = Segment { seq: 700, ..syn_ack };
+    assert!(says(&again, 1).is_err(), "another SYN of the same connection");
+    let mut reset = model.clone();
+    reset.reaches(1, &Segment { rst: true, ..plain.clone() });
+    assert_eq!(reset.sends(1, &again), Ok(()), "of the next one, after a reset");
     assert!(model.clone().read(1, &data).is_err(), "bytes that have not come");
     assert!(model.ended(1).is_err(), "an end that nobody made");
 }

@@ -7,8 +7,8 @@ use ackline::Registry;
 use ackline::core::error::{ConnError, StreamError};
 use ackline::core::events::{TraceEvent, Tracer};
 use ackline::core::{
-    AcceptConfig, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, RxPacket,
-    State, Target, TxBudget,
+    AcceptConfig, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn,
+    ListenerId, RxPacket, State, Target, TxBudget,
 };
 use ackline_drill::{Captured, record};
 use std::collections::BTreeMap;
@@ -95,6 +95,8 @@ impl Tracer for Changes {
 struct End {
     endpoint: Endpoint,
     conn: Option<ConnId>,
+    /// It takes one connection.
+    listener: Option<ListenerId>,
     changes: Changes,
     config: Arc<ConnConfig>,
     /// Its connection has ended, and with what error.
@@ -146,6 +148,7 @@ impl<'a> Pair<'a> {
             End {
                 endpoint,
                 conn: None,
+                listener: None,
                 changes,
                 config: Arc::new(config),
                 closed: None,
@@ -171,7 +174,8 @@ impl<'a> Pair<'a> {
         if !plan.both_connect {
             let accept = AcceptConfig::new(self.ends[1].config.clone());
             let on = ListenOn::Address(address(1));
-            self.ends[1].endpoint.listen(self.now, on, accept).expect("a free port");
+            let here = &mut self.ends[1];
+            here.listener = Some(here.endpoint.listen(self.now, on, accept).expect("a free port"));
         }
         for end in 0..if plan.both_connect { 2 } else { 1 } {
             let mut target = Target::new(address(1 - end));
@@ -337,6 +341,8 @@ impl<'a> Pair<'a> {
                     here.conn = Some(conn);
                     // The first look accepts it.
                     here.endpoint.conn(conn);
+                    // An old SYN that comes once the connection is over opens no other one.
+                    here.listener.take().map(|listener| here.endpoint.unlisten(self.now, listener));
                 }
                 Event::Flushed(conn) if Some(conn) == here.conn => {
                     self.reference.is_delivered(end).map_err(|what| format!("flushed at {end}: {what}"))?;

@@ -34,6 +34,9 @@ struct End {
     syn_reached: bool,
     fin_reached: Option<i64>,
     edge_reached: Option<u32>,
+    /// An RST has reached it: an old SYN that comes again opens another connection (RFC 9293,
+    /// section 3.5.1), with numbers of its own.
+    reset: bool,
 }
 
 /// Both ends.
@@ -120,7 +123,9 @@ impl Reference {
             return Ok(());
         }
         if segment.syn {
-            if here.isn.is_some_and(|isn| isn != segment.seq) {
+            if std::mem::take(&mut here.reset) {
+                (here.edge, here.acked, here.edge_reached) = (None, None, None);
+            } else if here.isn.is_some_and(|isn| isn != segment.seq) {
                 return Err("the SYN has another number than before".to_owned());
             }
             here.isn = Some(segment.seq);
@@ -194,6 +199,7 @@ impl Reference {
             if segment.syn || !self.scales() { 0 } else { self.ends[1 - end].offers_shift.unwrap_or(0) };
         let here = &mut self.ends[end];
         here.syn_reached |= segment.syn;
+        here.reset |= segment.rst;
         let start = distance(segment.seq, their_isn) + i64::from(segment.syn);
         let stop = start + segment.data.len() as i64;
         if segment.fin {
