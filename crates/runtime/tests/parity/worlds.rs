@@ -2,7 +2,7 @@
 
 /// The kernel's sockets on loopback.
 pub(crate) mod kernel {
-    use ackline_runtime::testing::set_deaf;
+    use ackline_runtime::testing::{set_deaf, skip};
     use std::io;
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};
     use std::time::Duration;
@@ -40,9 +40,19 @@ pub(crate) mod kernel {
             TcpSocket::new_v6()
         }
 
-        /// What the server's host receives for `server` is lost from here on.
-        pub(crate) fn silence(&self, server: &TcpStream) {
-            set_deaf(server, true).expect("a filter");
+        /// What the server's host receives for `server` is lost from here on. If this user may not
+        /// do that, reports that the test `name` could not run, and returns `false`.
+        pub(crate) fn silence(&self, server: &TcpStream, name: &str) -> bool {
+            match set_deaf(server, true) {
+                Err(why) if why.kind() == io::ErrorKind::PermissionDenied => {
+                    skip(name, &format!("a filter of a socket: {why}"));
+                    false
+                }
+                set => {
+                    set.expect("a filter");
+                    true
+                }
+            }
         }
 
         #[expect(deprecated, reason = "closing blocks then, and nothing is closed here while it is set")]
@@ -117,8 +127,9 @@ pub(crate) mod ackline {
             TcpSocket::new_v6(&self.client)
         }
 
-        pub(crate) fn silence(&self, _server: &TcpStream) {
+        pub(crate) fn silence(&self, _server: &TcpStream, _name: &str) -> bool {
             self.driver.abort();
+            true
         }
 
         pub(crate) fn set_linger(&self, stream: &TcpStream, linger: Option<Duration>) {
