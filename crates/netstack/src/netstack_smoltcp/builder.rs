@@ -151,7 +151,8 @@ impl StackBuilder {
     ///
     /// # Errors
     /// `InvalidInput` if ICMP is enabled without TCP, the MTU is below 68 (RFC 791, section 3.2), or
-    /// an option is wrong; `Other` outside a tokio runtime; if the process has no descriptor left for a timer.
+    /// an option is wrong; `Other` outside a tokio runtime; if the process has no descriptor left
+    /// for a timer.
     #[expect(clippy::type_complexity, reason = "the interface's")]
     pub fn build(self) -> io::Result<(Stack, Option<Runner>, Option<UdpSocket>, Option<TcpListener>)> {
         let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why);
