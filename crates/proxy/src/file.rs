@@ -4,7 +4,7 @@ mod limits;
 
 pub use limits::FileLimits;
 
-use crate::dns::Resolver;
+use crate::dns::{Hosts, Resolver};
 use crate::mapping::Filtering;
 use crate::names::NameUse;
 use crate::publish::Publish;
@@ -33,6 +33,8 @@ pub struct ConfigFile {
     /// Who answers questions about names, in the order in which they are asked; empty if the file
     /// does not say.
     pub dns: Vec<Resolver>,
+    /// Names that the proxy answers itself.
+    pub hosts: Hosts,
     /// What the names are for.
     pub names: Option<NameUse>,
     /// Whose datagrams reach a client's UDP socket.
@@ -72,6 +74,8 @@ struct Written {
     default: Option<Spanned<String>>,
     #[serde(default)]
     dns: Several<Resolver>,
+    #[serde(default)]
+    hosts: BTreeMap<String, Spanned<Several<Address>>>,
     names: Option<Spanned<NameUse>>,
     udp_filtering: Option<Filtering>,
     #[serde(default)]
@@ -107,7 +111,17 @@ impl ConfigFile {
     pub fn parse(text: &str) -> Result<Self, FileError> {
         let wrong = |span: Option<Range<usize>>, message: &str| FileError::at(text, span, message);
         let written: Written = toml::from_str(text).map_err(|error| wrong(error.span(), error.message()))?;
-        let Written { default, dns, names, udp_filtering, publish, upstream, rule, limits } = written;
+        let Written {
+            default,
+            dns,
+            hosts: written_hosts,
+            names,
+            udp_filtering,
+            publish,
+            upstream,
+            rule,
+            limits,
+        } = written;
         let mut upstreams = BTreeMap::new();
         for (name, url) in upstream {
             if BUILT_IN.contains(&&*name) {
@@ -150,12 +164,20 @@ impl ConfigFile {
             let message = "rules by domain need names; write rules or upstreams";
             return Err(wrong(Some(names.span()), message));
         }
+        let mut hosts = Hosts::default();
+        for (name, addresses) in written_hosts {
+            let span = addresses.span();
+            for Address(address) in addresses.into_inner().0 {
+                hosts.add(&name, address).map_err(|message| wrong(Some(span.clone()), &message))?;
+            }
+        }
         let names = names.map(Spanned::into_inner);
         let dns = dns.of(|resolver| resolver);
         Ok(Self {
             rules,
             otherwise,
             dns,
+            hosts,
             names,
             udp_filtering,
             publish: publish.into_iter().map(|Text(publish)| publish).collect(),
@@ -252,6 +274,16 @@ impl Element for Net {
     }
 }
 
+struct Address(IpAddr);
+
+impl Element for Address {
+    const EXPECTED: &str = "an address, such as 10.0.0.5";
+
+    fn read(text: &str) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
+}
+
 impl Element for Resolver {
     const EXPECTED: &str = "a resolver, such as 192.0.2.53 or tcp://192.0.2.53";
 
@@ -309,6 +341,7 @@ mod tests {
         let file = ConfigFile::parse(
             "default = 'office'\n\
              dns = 'tcp://192.0.2.53'\n\
+             hosts = { 'db.test' = '10.0.0.5', six = ['fd00::6', '10.0.0.6'] }\n\
              publish = ['8080:10.0.2.15:80', '53:10.0.2.15/udp']\n\
              [upstream]\n\
              office = 'socks5://me:secret@192.0.2.1:1080'\n\
@@ -335,6 +368,11 @@ mod tests {
         assert_eq!(file.otherwise, Some(Action::Through(Arc::new(office))));
         let resolver = Resolver { address: ([192, 0, 2, 53], 53).into(), protocol: Protocol::Tcp };
         assert_eq!(file.dns, [resolver]);
+        let mut hosts = Hosts::default();
+        for (name, address) in [("db.test", "10.0.0.5"), ("six", "fd00::6"), ("six", "10.0.0.6")] {
+            hosts.add(name, address.parse().expect("an address")).expect("a name");
+        }
+        assert_eq!(file.hosts, hosts);
         let published: Vec<String> = file.publish.iter().map(ToString::to_string).collect();
         assert_eq!(published, ["8080:10.0.2.15:80", "53:10.0.2.15:53/udp"]);
         let net = |text: &str| text.parse::<IpNet>().expect("a network");

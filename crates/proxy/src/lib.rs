@@ -37,7 +37,7 @@ mod upstream;
 
 pub use clients::Limits;
 pub use counters::{Counted, Kind, Stats};
-pub use dns::{Resolver, Resolvers};
+pub use dns::{Hosts, Resolver, Resolvers};
 pub use file::{ConfigFile, FileError, FileLimits};
 pub use machine::Interface;
 pub use mapping::Filtering;

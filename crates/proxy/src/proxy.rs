@@ -4,7 +4,7 @@ use crate::backlog::Backlog;
 use crate::clients::{Clients, Full, Limits, Place};
 use crate::connection::{self, Client};
 use crate::counters::{Counters, Stats};
-use crate::dns::{self, DNS, Health, Resolver, Resolvers};
+use crate::dns::{self, DNS, Health, Hosts, Resolver, Resolvers};
 use crate::file::FileLimits;
 use crate::flow;
 use crate::machine::{Interface, Machine};
@@ -39,6 +39,8 @@ pub struct Config {
     pub own: Vec<IpAddr>,
     /// Resolvers that answer on port 53 of these. Default: none.
     pub resolvers: Resolvers,
+    /// Names that the proxy answers there itself. Default: none.
+    pub hosts: Hosts,
     /// What the names in their answers are used for. Default: rules and upstreams.
     pub names: NameUse,
     /// Filtering of datagrams to clients (RFC 4787, section 5). Default: address-dependent.
@@ -86,6 +88,7 @@ impl Default for Config {
             rules: Rules::all_through(Upstream::Direct),
             own: vec![],
             resolvers: Resolvers::default(),
+            hosts: Hosts::default(),
             names: NameUse::default(),
             filtering: Filtering::default(),
             exit: Exit::Kernel,
@@ -361,7 +364,7 @@ impl Shared {
     /// The way of what `client` sends to `wanted`. Counts what has none.
     pub(crate) fn way(&self, client: IpAddr, wanted: SocketAddr, protocol: Protocol) -> Way {
         let Config { rules, own, resolvers, loopback, names, .. } = &self.config;
-        let has_resolvers = !resolvers.servers.is_empty();
+        let has_resolvers = !resolvers.servers.is_empty() || !self.config.hosts.is_empty();
         if own.contains(&wanted.ip()) {
             return match wanted.port() {
                 DNS if has_resolvers => self.way_to_resolvers(client, protocol),
@@ -433,7 +436,9 @@ impl Shared {
                 Action::Refuse | Action::Drop => end = action,
             }
         }
-        if ways.is_empty() { self.end_by_rule(end) } else { Way::Resolvers(ways) }
+        // Names of the proxy's own need none.
+        let has_answer = !ways.is_empty() || !self.config.hosts.is_empty();
+        if has_answer { Way::Resolvers(ways) } else { self.end_by_rule(end) }
     }
 
     /// What a rule ends.

@@ -40,6 +40,12 @@ pub(crate) struct ProxyArgs {
     /// several, the next one is tried if one does not answer.
     #[arg(long, value_name = "[tcp://]ADDRESS[:PORT]")]
     pub(crate) dns: Vec<Resolver>,
+    /// Address of a name that the proxy answers itself, before any resolver: db.test=10.0.0.5; may be
+    /// given again
+    ///
+    /// A name that is given here has these addresses alone, whatever the file of --config has for it.
+    #[arg(long, value_name = "NAME=ADDRESS", value_parser = values::host)]
+    pub(crate) host: Vec<(String, IpAddr)>,
     /// What names from DNS answers are used for: off, rules (by domain), or upstreams, which then
     /// get a name instead of its address [default: upstreams]
     ///
@@ -138,6 +144,10 @@ pub(crate) struct ProxyDeviceArgs {
     /// again [default: one that follows from the Ethernet address]
     #[arg(long, value_name = "MAC=IP", value_parser = values::lease, requires = "local", conflicts_with = "no_dhcp")]
     pub(crate) dhcp_host: Vec<(MacAddress, Ipv4Addr)>,
+    /// Domain that the guests of a socket append to names, told by DHCP and router advertisements; may
+    /// be given again
+    #[arg(long, value_name = "DOMAIN", requires = "local")]
+    pub(crate) search: Vec<String>,
     /// Network that is routed to a new interface: 10.0.0.0/8, default; may be given again [default:
     /// all for --netns]
     #[arg(long, value_name = "CIDR", value_parser = values::route, conflicts_with_all = ["command", "fd", "socket"])]

@@ -166,6 +166,13 @@ pub(crate) fn lease(text: &str) -> Result<(MacAddress, Ipv4Addr), String> {
     Ok((mac(station)?, address))
 }
 
+/// A name and its address.
+pub(crate) fn host(text: &str) -> Result<(String, IpAddr), String> {
+    let (name, address) = text.split_once('=').ok_or("no =; write db.test=10.0.0.5")?;
+    let address = address.parse().map_err(|_| format!("{address:?} is not an address; write 10.0.0.5"))?;
+    Ok((name.to_owned(), address))
+}
+
 /// An address with the length of its network's prefix.
 pub(crate) fn cidr(text: &str) -> Result<IpNet, String> {
     let net: IpNet = text.parse().map_err(|_| match text.parse::<IpAddr>() {

@@ -205,6 +205,8 @@ fn ethernet(args: &ProxyArgs) -> FrameSocketConfig {
     provision.dhcp = !args.device.no_dhcp;
     provision.router_advertisements = !args.device.no_ra;
     provision.hosts.clone_from(&args.device.dhcp_host);
+    provision.domain = args.device.search.first().cloned();
+    provision.search.clone_from(&args.device.search);
     config.provision(provision)
 }
 

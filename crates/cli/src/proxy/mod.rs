@@ -20,12 +20,14 @@ use crate::{output, tunnel};
 use ackline::Registry;
 use ackline::runtime::device::inherited;
 use ackline_proxy::{
-    Action, Config, ConfigFile, Exit, Limits, NameUse, Protocol, Proxy, Publish, Resolver, Rules, Upstream,
+    Action, Config, ConfigFile, Exit, Hosts, Limits, NameUse, Protocol, Proxy, Publish, Resolver, Rules,
+    Upstream,
 };
 use device::{Opened, Place};
 use report::Summary;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -77,7 +79,7 @@ fn plan(args: &ProxyArgs) -> Result<Plan, Failure> {
     let file = args.config.as_deref().map(read).transpose()?;
     let usual = Config::default();
     let file = file.unwrap_or_default();
-    let ConfigFile { rules, otherwise, dns, names: uses, udp_filtering, publish, limits } = file;
+    let ConfigFile { rules, otherwise, dns, mut hosts, names: uses, udp_filtering, publish, limits } = file;
     let publish = publish.into_iter().chain(args.publish.iter().cloned()).collect();
     let through = |upstream: &Upstream| Action::Through(Arc::new(upstream.clone()));
     // The command line goes before the file.
@@ -107,12 +109,14 @@ fn plan(args: &ProxyArgs) -> Result<Plan, Failure> {
              (--upstream, --out-dev), or route by the clients' address or interface (ip rule) instead"
         )));
     }
+    hosts.extend(named(&args.host)?);
     let names = Names::of_machine(&dns);
     names.warn("proxy");
     let most = tunnel::descriptor_limit().saturating_sub(RESERVED).max(1);
     let config = Config {
         rules,
         resolvers: names.resolvers.clone(),
+        hosts,
         names: uses,
         filtering: args.udp_filtering.or(udp_filtering).unwrap_or(usual.filtering),
         resolver_is_near: dns.is_empty(),
@@ -127,6 +131,16 @@ fn plan(args: &ProxyArgs) -> Result<Plan, Failure> {
         ..usual
     };
     Ok(Plan { config, names, publish })
+}
+
+/// The names of --host.
+fn named(hosts: &[(String, IpAddr)]) -> Result<Hosts, Failure> {
+    let mut named = Hosts::default();
+    for (name, address) in hosts {
+        let wrong = |why| Failure::usage(format!("--host {name}={address}: {why}"));
+        named.add(name, *address).map_err(wrong)?;
+    }
+    Ok(named)
 }
 
 /// A file of rules.

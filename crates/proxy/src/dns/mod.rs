@@ -9,9 +9,11 @@
 //! neither the client nor the table of names.
 
 pub(crate) mod framed;
+mod hosts;
 mod question;
 mod resolvers;
 
+pub use hosts::Hosts;
 pub(crate) use resolvers::{DNS, Health};
 pub use resolvers::{Resolver, Resolvers};
 
@@ -45,6 +47,9 @@ const IDLE: Duration = Duration::from_secs(10);
 const MOST_OPEN: usize = 64;
 const MOST_BYTES: usize = 16 << 10;
 
+/// The code of an answer that policy forbids (RFC 1035, section 4.1.1).
+const REFUSED: u8 = 5;
+
 /// The resolvers that a client's questions may go to, each by its way.
 pub(crate) type Ways = Vec<(Arc<Upstream>, Resolver)>;
 
@@ -57,7 +62,7 @@ pub(crate) async fn serve_flow(shared: &Shared, inside: UdpFlow, client: SocketA
     let mut has_asked = false;
     loop {
         message.clear();
-        let is_settled = has_asked && asking.open.is_empty();
+        let is_settled = has_asked && asking.is_settled();
         tokio::select! {
             taken = inside.recv_buf(&mut message) => match taken {
                 Ok(_) => {
@@ -74,7 +79,7 @@ pub(crate) async fn serve_flow(shared: &Shared, inside: UdpFlow, client: SocketA
                     Err(_) => return,
                 },
                 // Others may still be answered.
-                Err(_) if !asking.open.is_empty() => {}
+                Err(_) if !asking.is_settled() => {}
                 Err(Refusal::Drop) => return,
                 Err(_) => return inside.refuse(),
             },
@@ -88,7 +93,8 @@ pub(crate) async fn serve_connection(shared: &Shared, client: Client, from: IpAd
     let counters = &shared.counters;
     let mut asking = Asking::new(shared, from, ways, None);
     let Ok(reached) = client.hold(asking.reach()).await else { return counters.abandoned.one() };
-    if let Err(refusal) = reached {
+    // Names of the proxy's own need nobody else.
+    if let (Err(refusal), true) = (reached, shared.config.hosts.is_empty()) {
         return client.refuse(refusal);
     }
     let Ok(mut inside) = client.accept().await else { return counters.abandoned.one() };
@@ -99,8 +105,8 @@ pub(crate) async fn serve_connection(shared: &Shared, client: Client, from: IpAd
 
 async fn exchange(asking: &mut Asking<'_>, mut inside: Framed<&mut TcpStream>) -> io::Result<()> {
     let mut has_ended = false;
-    while !has_ended || !asking.open.is_empty() {
-        let is_idle = asking.open.is_empty();
+    while !has_ended || !asking.is_settled() {
+        let is_idle = asking.is_settled();
         tokio::select! {
             taken = inside.recv(), if !has_ended => match taken {
                 Ok(message) => {
@@ -188,6 +194,11 @@ impl<'a> Asking<'a> {
         }
     }
 
+    /// Each question has its answer, and the client has it.
+    fn is_settled(&self) -> bool {
+        self.open.is_empty() && self.done.is_empty()
+    }
+
     /// Takes a question. One that is open already is only asked again; what is none is dropped.
     fn ask(&mut self, message: &[u8]) -> bool {
         let counters = &self.shared.counters;
@@ -199,11 +210,22 @@ impl<'a> Asking<'a> {
             open.is_sent = false;
             return true;
         }
-        if self.open.len() >= MOST_OPEN || self.bytes + message.len() > MOST_BYTES {
+        if self.open.len() + self.done.len() >= MOST_OPEN || self.bytes + message.len() > MOST_BYTES {
             counters.dns_too_many.one();
             return false;
         }
         counters.dns_questions.one();
+        if let Some(answer) = self.shared.config.hosts.answer(&question) {
+            self.learn(&question, &answer);
+            self.give(&question, answer);
+            return true;
+        }
+        if self.ways.is_empty() {
+            // The rules leave no resolver.
+            counters.rule_refused.one();
+            self.give(&question, question.answered(REFUSED, &[]));
+            return true;
+        }
         self.bytes += message.len();
         let until = Instant::now() + self.shared.config.resolvers.timeout;
         let message = message.to_vec();
@@ -292,8 +314,13 @@ impl<'a> Asking<'a> {
     fn answer(&mut self, at: usize, answer: Vec<u8>) {
         let open = self.open.swap_remove(at);
         self.bytes -= open.message.len();
-        let room = self.room.map_or(usize::MAX, |room| room.min(open.question.room()));
-        let answer = if answer.len() > room { open.question.truncated(&answer) } else { answer };
+        self.give(&open.question, answer);
+    }
+
+    /// Gives the client an answer, as long as it takes it.
+    fn give(&mut self, question: &Question, answer: Vec<u8>) {
+        let room = self.room.map_or(usize::MAX, |room| room.min(question.room()));
+        let answer = if answer.len() > room { question.truncated(&answer) } else { answer };
         self.shared.counters.dns_answers.one();
         self.done.push_back(Ok(answer));
     }

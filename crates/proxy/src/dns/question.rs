@@ -13,7 +13,10 @@ const LONGEST_NAME: usize = 255;
 const RESPONSE: u8 = 0x80;
 const OPCODE: u8 = 0x78;
 const TRUNCATED: u8 = 0x02;
+const AUTHORITATIVE: u8 = 0x04;
+const RECURSION_DESIRED: u8 = 0x01;
 /// Of the fourth.
+const RECURSION_AVAILABLE: u8 = 0x80;
 const RCODE: u8 = 0x0f;
 
 /// Types that answers with addresses have: A, AAAA, SVCB, HTTPS, and any.
@@ -24,6 +27,8 @@ const OF_ADDRESSES: [[u8; 2]; 5] = [[0, 1], [0, 28], [0, 64], [0, 65], [0, 255]]
 pub(super) struct Question {
     id: [u8; 2],
     opcode: u8,
+    /// The client's wish that the resolver ask others (RFC 1035, section 4.1.1: RD).
+    recursion: u8,
     /// The name as it is on the wire.
     name: Box<[u8]>,
     /// Type and class.
@@ -50,6 +55,7 @@ impl Question {
         Some(Self {
             id: [message[0], message[1]],
             opcode: message[2] & OPCODE,
+            recursion: message[2] & RECURSION_DESIRED,
             name: name.into(),
             kind,
             edns,
@@ -100,8 +106,44 @@ impl Question {
         text
     }
 
-    /// `answer` without its records: the client asks again over TCP (RFC 2181, section 9). An
-    /// answer to EDNS has EDNS (RFC 6891, section 6.1.1).
+    /// A standard query, and no other operation on names.
+    pub(super) const fn is_query(&self) -> bool {
+        self.opcode == 0
+    }
+
+    /// The numbers of type and class.
+    pub(super) fn kind_and_class(&self) -> [u16; 2] {
+        let [a, b, c, d] = self.kind;
+        [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]
+    }
+
+    /// An answer of the proxy's own, with `records` and a code (RFC 1035, section 4.1.1).
+    pub(super) fn answered(&self, code: u8, records: &[Vec<u8>]) -> Vec<u8> {
+        // More would be longer than any message.
+        let count = u16::try_from(records.len()).unwrap_or(u16::MAX);
+        let [high, low] = count.to_be_bytes();
+        let authoritative = if code == 0 { AUTHORITATIVE } else { 0 };
+        let flags = RESPONSE | self.opcode | authoritative | self.recursion;
+        let mut answer = self.id.to_vec();
+        answer.extend([flags, RECURSION_AVAILABLE | code, 0, 1, high, low, 0, 0, 0]);
+        answer.push(u8::from(self.edns.is_some()));
+        answer.extend(&self.name);
+        answer.extend(self.kind);
+        answer.extend(records.iter().take(count.into()).flatten());
+        self.end(&mut answer);
+        answer
+    }
+
+    /// An answer to EDNS has EDNS (RFC 6891, section 6.1.1).
+    fn end(&self, answer: &mut Vec<u8>) {
+        if self.edns.is_some() {
+            let [high, low] = USUAL_ROOM.to_be_bytes();
+            // The root, OPT, the size, version 0 without flags, no options.
+            answer.extend([0, 0, 41, high, low, 0, 0, 0, 0, 0, 0]);
+        }
+    }
+
+    /// `answer` without its records: the client asks again over TCP (RFC 2181, section 9).
     pub(super) fn truncated(&self, answer: &[u8]) -> Vec<u8> {
         let mut short = answer[..HEADER.min(answer.len())].to_vec();
         short.resize(HEADER, 0);
@@ -109,11 +151,7 @@ impl Question {
         short[4..].copy_from_slice(&[0, 1, 0, 0, 0, 0, 0, u8::from(self.edns.is_some())]);
         short.extend(&self.name);
         short.extend(self.kind);
-        if self.edns.is_some() {
-            let [high, low] = USUAL_ROOM.to_be_bytes();
-            // The root, OPT, the size, version 0 without flags, no options.
-            short.extend([0, 0, 41, high, low, 0, 0, 0, 0, 0, 0]);
-        }
+        self.end(&mut short);
         short
     }
 }

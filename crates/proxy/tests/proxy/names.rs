@@ -3,7 +3,7 @@
 
 use crate::servers::{request, socks};
 use crate::world::*;
-use ackline_proxy::{Action, Config, NameUse, Protocol, Resolver, Resolvers, Rule, Rules};
+use ackline_proxy::{Action, Config, Hosts, NameUse, Protocol, Resolver, Resolvers, Rule, Rules};
 use ackline_runtime::Stack;
 use simple_dns::rdata::{A, OPT, RData};
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, ResourceRecord, TYPE};
@@ -419,4 +419,68 @@ async fn open_questions_of_a_flow_are_few() {
     other.send(b"no question").await.expect("sent");
     world.until(|stats| stats.dns_malformed == 1).await;
     assert_eq!(world.meter.read().dns_questions, 64 + 11);
+}
+
+/// Names of the proxy's own: `db.test` is at [`FAR`].
+fn own_names() -> Hosts {
+    let mut hosts = Hosts::default();
+    hosts.add("db.test", FAR.into()).expect("a name");
+    hosts
+}
+
+#[tokio::test]
+async fn a_name_of_the_proxys_own_needs_no_resolver_and_rules_know_it() {
+    let (listener, port) = listener().await;
+    let upstream = through(&format!("socks5://127.0.0.1:{port}"));
+    // Nothing else is let through, not even to a resolver.
+    let action = upstream.rules.otherwise.clone();
+    let rules = Rules {
+        rules: vec![Rule { domains: vec!["db.test".into()], ..Rule::all(action) }],
+        otherwise: Action::Refuse,
+    };
+    for resolvers in [Resolvers::default(), udp(resolver().await)] {
+        let world =
+            world(Config { rules: rules.clone(), hosts: own_names(), resolvers, ..Config::default() });
+        let told = ask(&world.client, "DB.test").await;
+        let told = Packet::parse(&told).expect("a message");
+        assert_eq!(told.rcode(), RCODE::NoError);
+        assert!(matches!(&told.answers[..], [only] if only.rdata == RData::A(A { address: FAR.to_bits() })));
+        let other = ask(&world.client, "example.test").await;
+        assert_eq!(Packet::parse(&other).expect("a message").rcode(), RCODE::Refused);
+
+        let asked = async {
+            let (mut stream, request) = request(&listener, false).await;
+            assert_eq!((&*request.host, request.port), ("db.test", 443));
+            crate::servers::reply(&mut stream, 5, address(OWN, 0)).await;
+        };
+        let (outcome, ()) = tokio::join!(world.connect_to(address(FAR, 443)), asked);
+        assert_eq!(outcome.expect_err("refused").kind(), ErrorKind::ConnectionRefused);
+    }
+}
+
+#[tokio::test]
+async fn a_name_of_the_proxys_own_goes_before_the_resolvers_over_tcp_too() {
+    // Nobody listens at the resolver's.
+    for resolvers in
+        [Resolvers::default(), Resolver { address: address(FAR, 9), protocol: Protocol::Tcp }.into()]
+    {
+        let world = world(Config {
+            hosts: own_names(),
+            resolvers,
+            resolver_is_near: true,
+            rules: Rules { rules: vec![], otherwise: Action::Refuse },
+            ..Config::default()
+        });
+        let mut stream =
+            timeout(PATIENCE, world.client.connect((OWN, 53))).await.expect("in time").expect("connected");
+        let question = question("db.test");
+        let mut message = (question.len() as u16).to_be_bytes().to_vec();
+        message.extend(&question);
+        stream.write_all(&message).await.expect("written");
+        stream.shutdown().await.expect("closed");
+        let mut answer = vec![];
+        timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("in time").expect("an answer");
+        let answer = Packet::parse(answer.get(2..).expect("a length")).expect("a message");
+        assert_eq!(answer.answers.len(), 1);
+    }
 }

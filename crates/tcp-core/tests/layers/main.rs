@@ -64,6 +64,11 @@ fn no_modules_of_the_instruments_import_each_other_in_a_circle() {
 }
 
 #[test]
+fn no_modules_of_the_adapters_import_each_other_in_a_circle() {
+    check_circles("netstack", 20);
+}
+
+#[test]
 fn no_modules_of_the_command_import_each_other_in_a_circle() {
     check_circles("cli", 200);
 }

@@ -25,6 +25,8 @@ const DECLINED: Duration = Duration::from_secs(600);
 const DOMAIN_NAME: u8 = 15;
 const INTERFACE_MTU: u8 = 26;
 const CLIENT_ID: u8 = 61;
+/// RFC 3397, section 2.
+const DOMAIN_SEARCH: u8 = 119;
 
 /// The server, with its leases.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub(super) struct DhcpServer {
     lease: Duration,
     resolvers: Vec<Ipv4Addr>,
     domain: Option<String>,
+    /// The search list as it is sent; empty: none.
+    search: Vec<u8>,
     mtu: u16,
     leases: Leases,
 }
@@ -57,12 +61,12 @@ impl DhcpServer {
         own: Ipv4Net,
         lease: Duration,
         resolvers: Vec<Ipv4Addr>,
-        domain: Option<String>,
+        (domain, search): (Option<String>, Vec<u8>),
         mtu: u32,
         leases: Leases,
     ) -> Self {
         let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
-        Self { mac, own, lease, resolvers, domain, mtu, leases }
+        Self { mac, own, lease, resolvers, domain, search, mtu, leases }
     }
 
     /// Its address, which names it.
@@ -139,6 +143,8 @@ impl DhcpServer {
         let options = [
             id.map(|data| DhcpOption { kind: CLIENT_ID, data }),
             domain.filter(|_| configures).map(|data| DhcpOption { kind: DOMAIN_NAME, data }),
+            (configures && !self.search.is_empty())
+                .then_some(DhcpOption { kind: DOMAIN_SEARCH, data: &self.search }),
             configures.then_some(DhcpOption { kind: INTERFACE_MTU, data: &mtu }),
         ];
         let options: Vec<_> = options.into_iter().flatten().collect();

@@ -47,6 +47,10 @@ pub struct Provision {
     pub resolvers: Vec<IpAddr>,
     /// The domain that hosts append to names without a dot.
     pub domain: Option<String>,
+    /// Domains that hosts append to names, one after the other (RFC 3397; RFC 8106, section 5.2):
+    /// the [`domain`](Self::domain) goes first if there is one. Together at most 255 octets as they
+    /// are sent, each with one octet per label and one at its end.
+    pub search: Vec<String>,
     /// IPv4 addresses that are given to these hosts alone.
     pub hosts: Vec<(MacAddress, Ipv4Addr)>,
 }
@@ -59,6 +63,7 @@ impl Default for Provision {
             lease: Duration::from_secs(43_200),
             resolvers: vec![],
             domain: None,
+            search: vec![],
             hosts: vec![],
         }
     }
@@ -70,6 +75,13 @@ impl Provision {
     pub fn host(mut self, mac: MacAddress, address: Ipv4Addr) -> Self {
         self.hosts.push((mac, address));
         self
+    }
+
+    /// The domains of the search list as they are sent.
+    fn search_list(&self) -> Vec<u8> {
+        let first =
+            self.domain.iter().filter(|domain| !self.search.is_empty() && !self.search.contains(domain));
+        first.chain(&self.search).filter_map(|domain| encoded(domain)).flatten().collect()
     }
 
     /// What is wrong with it for a host with these addresses, gateways and neighbours.
@@ -85,6 +97,12 @@ impl Provision {
         }
         if self.domain.as_ref().is_some_and(|domain| domain.is_empty() || domain.len() > LONGEST_DOMAIN) {
             return Some(format!("a domain has 1 to {LONGEST_DOMAIN} octets"));
+        }
+        if let Some(wrong) = self.search.iter().find(|domain| encoded(domain).is_none()) {
+            return Some(format!("{wrong:?} is no domain: labels of 1 to 63 octets with dots between them"));
+        }
+        if self.search_list().len() > LONGEST_DOMAIN {
+            return Some(format!("the search domains have more than {LONGEST_DOMAIN} octets together"));
         }
         let own: Vec<IpAddr> = addresses.iter().map(IpNet::addr).collect();
         self.hosts.iter().enumerate().find_map(|(index, (mac, address))| {
@@ -109,6 +127,20 @@ impl Provision {
             })
         })
     }
+}
+
+/// A domain as it is sent (RFC 1035, section 3.1), without compression: each label behind its
+/// length, and the root.
+fn encoded(domain: &str) -> Option<Vec<u8>> {
+    let domain = domain.strip_suffix('.').unwrap_or(domain);
+    let mut octets = Vec::with_capacity(domain.len() + 2);
+    for label in domain.split('.') {
+        let length = u8::try_from(label.len()).ok().filter(|length| (1..=63).contains(length))?;
+        octets.push(length);
+        octets.extend(label.as_bytes());
+    }
+    octets.push(0);
+    (octets.len() <= LONGEST_DOMAIN).then_some(octets)
 }
 
 /// The link-local address of which hosts know their router.
@@ -156,13 +188,21 @@ impl Provisioner {
             });
             let reserved = v4.iter().map(Ipv4Net::addr).chain(others).collect();
             let leases = Leases::new(own.trunc(), reserved, provision.hosts.clone());
-            DhcpServer::new(mac, own, provision.lease, resolvers4, provision.domain.clone(), mtu, leases)
+            DhcpServer::new(
+                mac,
+                own,
+                provision.lease,
+                resolvers4,
+                (provision.domain.clone(), provision.search_list()),
+                mtu,
+                leases,
+            )
         });
         let router = v6.first().filter(|_| provision.router_advertisements).map(|own| {
             if resolvers6.is_empty() {
                 resolvers6.push(own.addr());
             }
-            Router::new(mac, &v6, resolvers6, mtu)
+            Router::new(mac, &v6, resolvers6, provision.search_list(), mtu)
         });
         Self { dhcp, router, outgoing: VecDeque::new() }
     }

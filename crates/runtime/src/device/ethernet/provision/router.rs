@@ -40,6 +40,8 @@ pub(super) struct Router {
     own: Ipv6Addr,
     prefixes: Vec<Ipv6Net>,
     resolvers: Vec<Ipv6Addr>,
+    /// The search list as it is sent; empty: none.
+    search: Vec<u8>,
     mtu: u32,
     /// Advertisements that all hosts have got.
     sent: u32,
@@ -49,9 +51,15 @@ pub(super) struct Router {
 
 impl Router {
     /// Advertises the networks of `addresses`, from the station's link-local address.
-    pub(super) fn new(mac: MacAddress, addresses: &[Ipv6Net], resolvers: Vec<Ipv6Addr>, mtu: u32) -> Self {
+    pub(super) fn new(
+        mac: MacAddress,
+        addresses: &[Ipv6Net],
+        resolvers: Vec<Ipv6Addr>,
+        search: Vec<u8>,
+        mtu: u32,
+    ) -> Self {
         let prefixes = addresses.iter().map(Ipv6Net::trunc).collect();
-        Self { mac, own: link_local(mac), prefixes, resolvers, mtu, sent: 0, last: None, next: None }
+        Self { mac, own: link_local(mac), prefixes, resolvers, search, mtu, sent: 0, last: None, next: None }
     }
 
     /// From now on.
@@ -107,7 +115,7 @@ impl Router {
         bytes
     }
 
-    /// RFC 4861, sections 4.2 and 4.6; RFC 8106, section 5.1.
+    /// RFC 4861, sections 4.2 and 4.6; RFC 8106, sections 5.1 and 5.2.
     fn message(&self, to: Ipv6Addr) -> Vec<u8> {
         // Type, code, checksum; hop limit, no flags: addresses are not from DHCPv6.
         let mut message = vec![u8::from(Icmpv6Message::RouterAdvert), 0, 0, 0, 64, 0];
@@ -132,6 +140,13 @@ impl Router {
             message.extend([25, 1 + 2 * resolvers.len() as u8, 0, 0]);
             message.extend(u32::from(LIFETIME).to_be_bytes());
             resolvers.for_each(|resolver| message.extend(resolver.octets()));
+        }
+        if !self.search.is_empty() {
+            let units = (8 + self.search.len()).div_ceil(8);
+            message.extend([31, units as u8, 0, 0]);
+            message.extend(u32::from(LIFETIME).to_be_bytes());
+            message.extend(&self.search);
+            message.resize(message.len() + units * 8 - 8 - self.search.len(), 0);
         }
         Icmpv6Packet::new_unchecked(&mut message[..]).fill_checksum(&self.own, &to);
         message

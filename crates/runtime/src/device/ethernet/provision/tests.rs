@@ -251,6 +251,38 @@ fn an_offer_says_what_a_host_needs() {
     assert_eq!(option(61), Some(&id[..]), "the client's identifier: RFC 6842");
 }
 
+#[test]
+fn search_domains_are_told_by_dhcp_and_router_advertisements() {
+    let search = vec!["lab.example".to_owned(), "test.".to_owned()];
+    let provision = Provision { domain: Some("home".to_owned()), search, ..Provision::default() };
+    assert_eq!(provision.fault(&attachment()), None);
+    let mut provisioner = provisioner(&provision);
+    // RFC 1035, section 3.1: each label behind its length.
+    let list = b"\x04home\0\x03lab\x07example\0\x04test\0";
+    let offer = heard(&ask(&mut provisioner, Instant::ZERO, &Message::default().frame()).expect("an offer"));
+    assert!(offer.options.contains(&(119, list.to_vec())), "{offer:?}");
+    assert!(offer.options.contains(&(15, b"home".to_vec())), "{offer:?}");
+
+    let mut stats = NeighbourStats::default();
+    provisioner.handle_timeout(Instant::ZERO, &mut stats);
+    provisioner.outgoing.clear();
+    let asked = solicitation(link_local(GUEST));
+    let answer = ask(&mut provisioner, Instant::from_millis(1_000), &asked).expect("an answer");
+    // RFC 8106, section 5.2: type, length in units of eight octets, reserved, lifetime, names,
+    // padding.
+    let wanted = [&[31, 5, 0, 0][..], &1_800_u32.to_be_bytes(), list, &[0; 7]].concat();
+    assert_eq!(wanted.len(), 40);
+    assert!(answer.ends_with(&wanted), "{answer:?}");
+
+    for wrong in ["", "a..b", &"a".repeat(64)] {
+        let provision = Provision { search: vec![wrong.to_owned()], ..Provision::default() };
+        assert!(provision.fault(&attachment()).expect("wrong").contains("is no domain"));
+    }
+    let many = vec![format!("{}.test", "a".repeat(60)); 4];
+    let provision = Provision { search: many, ..Provision::default() };
+    assert!(provision.fault(&attachment()).expect("too long").contains("255 octets"));
+}
+
 /// RFC 2131, section 4.3.2, table 4: what a request may say, and what is answered.
 #[test]
 fn requests_are_answered_by_the_clients_state() {

@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+pub mod ipstack;
+pub mod netstack_smoltcp;
+
+#[cfg(feature = "futures-io")]
+mod futures_streams;
+mod io_device;
+mod queue;
+mod queue_device;
