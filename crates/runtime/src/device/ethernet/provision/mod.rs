@@ -7,7 +7,10 @@
 //! | `leases` | which host has which IPv4 address |
 //! | `dhcp` | messages of DHCP |
 //! | `router` | router advertisements, and when they are due |
-#![cfg_attr(not(feature = "frame-socket"), allow(dead_code, reason = "only frame sockets offer it"))]
+#![cfg_attr(
+    not(feature = "frame-socket"),
+    allow(dead_code, unreachable_pub, reason = "only frame sockets offer it")
+)]
 
 mod dhcp;
 mod leases;
