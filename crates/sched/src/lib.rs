@@ -23,6 +23,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod ack_priority;
+pub mod aqm;
 pub mod backpressure;
 mod bucket;
 mod class;
