@@ -55,6 +55,11 @@ impl Coupling {
         Self { k, arithmetic, marks: none, drops: none, classic: none }
     }
 
+    /// Uses another ratio from now on.
+    pub const fn set_ratio(&mut self, k: f64) {
+        self.k = k;
+    }
+
     /// The probability with which L4S traffic is marked.
     #[must_use]
     pub fn p_cl(&self, prob: f64) -> f64 {

@@ -78,6 +78,12 @@ impl PiController {
         Self { params, prob, prevq: Duration::ZERO, update_at: Instant::ZERO + params.update }
     }
 
+    /// Uses other parameters from the next update on, and the same arithmetic.
+    pub fn set_params(&mut self, params: PiParams) {
+        let arithmetic = self.params.arithmetic;
+        self.params = PiParams { arithmetic, update: params.update.max(Duration::from_nanos(1)), ..params };
+    }
+
     /// p', from 0 to 1.
     #[must_use]
     pub fn prob(&self) -> f64 {

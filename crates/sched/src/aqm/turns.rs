@@ -50,10 +50,9 @@ impl Credit {
         credit
     }
 
-    /// How turns are shared.
-    #[must_use]
-    pub const fn turns(&self) -> Turns {
-        self.turns
+    /// Shares turns like this from now on.
+    pub const fn set_turns(&mut self, turns: Turns) {
+        self.turns = turns;
     }
 
     /// Weights of C and L.
