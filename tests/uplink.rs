@@ -4,7 +4,7 @@
 //! (windows of 43 packets, 100 kbit/s up, 5 Mbit/s down, no propagation delay).
 
 use ackline::Registry;
-use ackline::core::config::{AcceptConfig, ConnConfig, ListenOn, Pricing, Target};
+use ackline::core::config::{AcceptConfig, ConnConfig, Ecn, ListenOn, Pricing, Target};
 use ackline::core::{Duration, EndpointConfig, Instant};
 use ackline_netsim::app::{Amount, Bulk, Reading, Sink};
 use ackline_netsim::topologies::{self, Duplex, HostSpec};
@@ -136,5 +136,79 @@ fn fewer_acks_leave_the_uplink_to_data_and_hardly_slow_the_download() {
         let (up, down) = efficiencies(spec);
         assert!((up - data / (data + ack)).abs() <= 0.01, "{spec}: the upload gets {up}");
         assert!((down - window / (data + ack)).abs() <= 0.01, "{spec}: the download gets {down}");
+    }
+}
+
+/// A flow of each of two congestion controls through one uplink of 20 Mbit/s whose shaper is
+/// DualPI2: their rates, the mean delays of L4S and classic packets, and what was marked and dropped
+/// of both, from 20 s to 60 s.
+struct Shared {
+    rates: [f64; 2],
+    /// Milliseconds.
+    delays: [f64; 2],
+    marked: [f64; 2],
+    dropped: [f64; 2],
+}
+
+fn shared(sched: &str, flows: [(&str, Ecn); 2]) -> Shared {
+    let mut sim = Sim::new(1);
+    let link = || LinkSpec::new(1_000_000_000, Duration::from_millis(5));
+    let near = HostSpec {
+        config: EndpointConfig::default(),
+        scheduler: Registry::default().sched(sched).unwrap()(),
+        ..HostSpec::default()
+    };
+    let pair = topologies::pair(&mut sim, near, HostSpec::default(), Duplex::symmetric(link));
+    let sinks = [80, 81].map(|port| {
+        let (cc, ecn) = flows[port as usize - 80];
+        let mut config = Registry::default().conn_config();
+        (config.policies.cc, config.ecn) = (Registry::default().cc(cc).unwrap(), ecn);
+        let config = Arc::new(config);
+        let accept = AcceptConfig::new(config.clone());
+        let sink = Sink::new(ListenOn::Port(port), accept, Reading::Instant);
+        let sink = sim.add_app(pair.receiver.node, Instant::ZERO, sink);
+        let target = Target::new(SocketAddr::new(pair.receiver.address, port));
+        sim.add_app(pair.sender.node, Instant::ZERO, Bulk::new(target, config, Amount::Endless));
+        sink
+    });
+    let mut at = |millis: u64| {
+        sim.run_until(Instant::from_millis(millis));
+        let mut metrics = std::collections::BTreeMap::new();
+        sim.view().endpoint(pair.sender.node).unwrap().scheduler_metrics(&mut |metric| {
+            metrics.insert(metric.name, metric.value);
+        });
+        (sinks.map(|sink| sim.app::<Sink>(sink).unwrap().received() as f64), metrics)
+    };
+    let (received, before) = at(20_000);
+    let mut waiting = [0.0; 2];
+    for millis in 20_001..=60_000 {
+        let (_, now) = at(millis);
+        waiting = [waiting[0] + now["l_bytes"], waiting[1] + now["c_bytes"]];
+    }
+    let (last, after) = at(60_000);
+    let rates = [0, 1].map(|place| (last[place] - received[place]) * 8.0 / 40e6);
+    let grown = |name| after[name] - before[name];
+    // Little's law, with each queue's own rate.
+    let delay = |place: usize| waiting[place] / 40_000.0 * 8e-3 / rates[place].max(1e-3);
+    Shared {
+        rates,
+        delays: [delay(0), delay(1)],
+        marked: ["l_marked", "c_marked"].map(grown),
+        dropped: ["l_dropped", "c_dropped"].map(grown),
+    }
+}
+
+#[test]
+fn dualpi2_marks_prague_which_hardly_waits_and_drops_cubic() {
+    for (ecn, name) in [(Ecn::Off, "drops"), (Ecn::Classic, "marks")] {
+        let sched = "dualpi2:rate=20mbit,burst=0";
+        let found = shared(sched, [("prague", Ecn::Accurate), ("cubic", ecn)]);
+        let Shared { rates: [l4s, classic], delays, marked, dropped } = found;
+        assert!(l4s + classic > 18.0, "{name}: {l4s} and {classic} Mbit/s of payload");
+        assert!((0.5..2.0).contains(&(l4s / classic)), "{name}: {l4s} and {classic} Mbit/s");
+        assert!(delays[0] < 2.0 && (8.0..25.0).contains(&delays[1]), "{name}: {delays:?} ms");
+        assert!(marked[0] > 500.0 && dropped[0] == 0.0, "{name}: L {marked:?} {dropped:?}");
+        let (all, none) = if ecn == Ecn::Off { (dropped[1], marked[1]) } else { (marked[1], dropped[1]) };
+        assert!(all > 20.0 && none == 0.0, "{name}: C {marked:?} {dropped:?}");
     }
 }

@@ -350,6 +350,8 @@ enum Lie {
     Invented,
     /// A true one with all else changed: what the core knows of it counts.
     Altered,
+    /// A true one is lost, if it has no data.
+    Lost,
 }
 
 /// Lies every time, or every other time, and forgets nothing that it is told to.
@@ -387,6 +389,10 @@ impl Lying {
                 }
                 popped => popped,
             },
+            Lie::Lost => match self.inner.pop(now, link) {
+                Popped::Packet(packet) if !packet.class.is_data() => Popped::Drop(packet),
+                popped => popped,
+            },
         }
     }
 }
@@ -417,7 +423,7 @@ impl EgressScheduler for Lying {
 
 #[test]
 fn what_a_scheduler_says_of_its_queue_cannot_stop_repeat_or_lose_anything() {
-    for lie in [Lie::Empty, Lie::Past, Lie::First, Lie::Invented, Lie::Altered] {
+    for lie in [Lie::Empty, Lie::Past, Lie::First, Lie::Invented, Lie::Altered, Lie::Lost] {
         for always in [false, true] {
             let lying = || -> Box<dyn EgressScheduler> {
                 Box::new(Lying { lie, always, asked: 0, first: None, inner: Fifo::default() })

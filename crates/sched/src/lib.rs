@@ -8,6 +8,7 @@
 //! | `backpressure` | what was queued first, from a queue kept short | the same if the peer sends few ACKs |
 //! | `drr` | connections in turn | fairness between connections, whatever they send |
 //! | `flow-queue` | the same, those with little to send first | requests and ACKs beside bulk data |
+//! | `dualpi2` | L4S traffic by a weight, after it was marked | `prague` on an uplink whose queue is in the host |
 //!
 //! Every scheduler in the table also takes the parameters of the [queue] and the [shaper]:
 //! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below the device's, the queue builds up
@@ -23,10 +24,12 @@ extern crate alloc;
 extern crate std;
 
 pub mod ack_priority;
+pub mod aqm;
 pub mod backpressure;
 mod bucket;
 mod class;
 pub mod drr;
+pub mod dualpi2;
 pub mod entry;
 mod fifo;
 pub mod kalampoukas;
@@ -42,6 +45,7 @@ pub use backpressure::Backpressure;
 pub use bucket::TokenBucket;
 pub use class::Class;
 pub use drr::Drr;
+pub use dualpi2::{DualPi2, DualPi2Params};
 pub use kalampoukas::{Kalampoukas, KalampoukasParams, Share};
 pub use queue::{LimitedQueue, QueueParams};
 pub use shaper::{Shaped, ShaperParams};
@@ -50,8 +54,15 @@ use ackline_tcp_core::policy::NewEgressScheduler;
 use ackline_tcp_core::policy::spec::Entry;
 
 /// The egress schedulers of this crate.
-pub const SCHED: &[Entry<NewEgressScheduler>] =
-    &[fifo::ENTRY, kalampoukas::ENTRY, ack_priority::ENTRY, backpressure::ENTRY, drr::ENTRY, drr::FLOW_QUEUE];
+pub const SCHED: &[Entry<NewEgressScheduler>] = &[
+    fifo::ENTRY,
+    kalampoukas::ENTRY,
+    ack_priority::ENTRY,
+    backpressure::ENTRY,
+    drr::ENTRY,
+    drr::FLOW_QUEUE,
+    dualpi2::ENTRY,
+];
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -210,7 +210,7 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
 
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
         let popped = self.inner.pop(now, link);
-        if let Popped::Packet(packet) = &popped {
+        if let Some(packet) = popped.packet() {
             self.data -= usize::from(packet.class.is_data()).min(self.data);
             self.let_in = 0;
             self.gone(packet.conn);

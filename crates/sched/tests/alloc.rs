@@ -32,6 +32,7 @@ fn rounds(scheduler: &mut dyn EgressScheduler, (now, serial): (&mut Instant, &mu
                     *now = at;
                     continue;
                 }
+                Popped::Drop(_) => {}
                 Popped::Empty => break,
             }
             left -= 1;

@@ -242,6 +242,8 @@ counters! {
     egress_dropped, "AcklineEgressDropped", "ACKs with their own number, RSTs and ICMP messages that found the egress scheduler's queue full.";
     egress_late, "AcklineEgressLate", "Wake-ups for the egress scheduler that came later than it had asked for.";
     egress_overruled, "AcklineEgressOverruled", "Answers of the egress scheduler that could not be true: it had nothing although packets were queued, or named one that was not. The oldest left instead.";
+    egress_marked, "AcklineEgressMarked", "Packets that the egress scheduler marked with CE; super-packets count once.";
+    egress_lost, "AcklineEgressLost", "Packets that the egress scheduler dropped to signal congestion.";
     egress_thinned, "AcklineEgressThinned", "Queued ACKs whose place a newer one took.";
     departures_missing, "AcklineDeparturesMissing", "Packets counted as departed because the driver reported too few departures.";
 }

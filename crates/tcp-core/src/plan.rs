@@ -5,6 +5,7 @@ use crate::id::ConnId;
 use crate::packet::SendReason;
 use crate::policy::sched::{Descriptor, DescriptorId, SegmentClass};
 use crate::seq::SeqNum;
+use crate::wire::Ecn;
 use core::num::NonZeroU16;
 
 /// A packet that a connection wants to send. Built only when it is sent.
@@ -24,12 +25,14 @@ pub(crate) struct Plan {
     pub(crate) fin: bool,
     /// Ends a write that empties the send buffer.
     pub(crate) psh: bool,
+    /// The scheduler marks it: it leaves with CE if it is ECN-capable.
+    pub(crate) marked: bool,
 }
 
 impl Plan {
     /// A segment without data.
     pub(crate) const fn control(class: SegmentClass, reason: SendReason, seq: SeqNum) -> Self {
-        Self { class, reason, seq, len: 0, segment_size: None, fin: false, psh: false }
+        Self { class, reason, seq, len: 0, segment_size: None, fin: false, psh: false, marked: false }
     }
 
     /// Sequence numbers that it occupies.
@@ -81,13 +84,19 @@ impl Plan {
         self.class.is_data() && !self.reason.is_rto()
     }
 
-    /// The scheduler's view of it.
-    pub(crate) fn descriptor(&self, conn: ConnId, serial: u64, price: u32) -> Descriptor {
+    /// The codepoint that it leaves with, which is `codepoint` unless it is marked.
+    pub(crate) fn mark(&self, codepoint: Ecn) -> Ecn {
+        if self.marked && codepoint != Ecn::NotEct { Ecn::Ce } else { codepoint }
+    }
+
+    /// The scheduler's view of it, if it leaves with `codepoint`.
+    pub(crate) fn descriptor(&self, conn: ConnId, serial: u64, price: u32, codepoint: Ecn) -> Descriptor {
         let mut id = DescriptorId::new(serial, self.seq, self.len);
         id.segment_size = self.segment_size;
         id.reason = self.reason;
         let mut descriptor = Descriptor::new(id, Some(conn), self.class, price);
         descriptor.segments = self.segments();
+        descriptor.ecn = self.mark(codepoint);
         descriptor
     }
 }

@@ -3,9 +3,10 @@
 //!
 //! The printed `minTh` of 500 ms cannot be meant beside ranges of 250 and 500 ms; 500 µs is used.
 
-use super::dual::{Turns, TwoQueues, Which};
+use super::dual::TwoQueues;
 use super::{DropReason, Limit, Queue, QueueCx};
 use crate::packet::{EcnField, Packet};
+use ackline_sched::aqm::{Turns, Which};
 use ackline_tcp_core::Duration;
 
 /// Settings of [`CurvyRed`]. Defaults are those of appendix B.

@@ -1,11 +1,10 @@
 //! DualPI2 (RFC 9332, appendix A): a shallow queue for L4S traffic beside one for everything else,
 //! coupled so that flows of both get the same rate although one has no queueing delay.
 
-use super::coupling::{Coupling, Verdict};
-use super::dual::{MTU, Turns, TwoQueues, Which};
-use super::pi_controller::{PiController, PiParams};
+use super::dual::TwoQueues;
 use super::{Limit, Queue, QueueCx};
 use crate::packet::{EcnField, Packet};
+use ackline_sched::aqm::{Coupling, MTU, PiController, PiParams, Ramp, Turns, Verdict, Which};
 use ackline_tcp_core::{Duration, Instant};
 
 /// Settings of [`DualPi2`]. Defaults are RFC 9332's.
@@ -32,39 +31,6 @@ impl Default for DualPi2Params {
             coupling: 2.0,
             ramp: Ramp::default(),
             turns: Turns::default(),
-        }
-    }
-}
-
-/// The L queue's own marking, by the sojourn time of the packet that leaves (figure 9): a ramp, or
-/// a step if `range` is zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ramp {
-    /// Up to this time nothing is marked (800 µs).
-    pub min: Duration,
-    /// From `min` and this on everything is marked (400 µs).
-    pub range: Duration,
-    /// Nothing is marked if the queue held at most so many packets (1): a slow link serialises one
-    /// for longer than `min`.
-    pub min_packets: usize,
-}
-
-impl Default for Ramp {
-    fn default() -> Self {
-        Self { min: Duration::from_micros(800), range: Duration::from_micros(400), min_packets: 1 }
-    }
-}
-
-impl Ramp {
-    /// The probability of a mark if a packet leaves after `sojourn`, and the queue held so many
-    /// packets with it.
-    fn probability(self, sojourn: Duration, packets: usize) -> f64 {
-        if packets <= self.min_packets || sojourn <= self.min {
-            0.0
-        } else if sojourn >= self.min + self.range {
-            1.0
-        } else {
-            sojourn.saturating_sub(self.min).as_nanos() as f64 / self.range.as_nanos() as f64
         }
     }
 }
@@ -101,12 +67,12 @@ impl DualPi2 {
     /// Figure 7, for a packet that has been taken out of L, which held `packets` with it.
     fn l4s(&mut self, cx: &mut QueueCx<'_>, sojourn: Duration, packets: usize, prob: f64) -> Verdict {
         let native = self.ramp.probability(sojourn, packets);
-        self.coupling.l4s(cx.rng, prob, native)
+        self.coupling.l4s(|prob| cx.rng.chance(prob), prob, native)
     }
 
     /// The same for C.
     fn classic(&mut self, cx: &mut QueueCx<'_>, ecn: EcnField, prob: f64) -> Verdict {
-        self.coupling.classic(cx.rng, prob, ecn)
+        self.coupling.classic(|prob| cx.rng.chance(prob), prob, ecn != EcnField::NotEct)
     }
 }
 
@@ -131,7 +97,7 @@ impl Queue for DualPi2 {
                 Which::L => self.l4s(cx, cx.now.since(packet.queued_at), packets, prob),
                 Which::C => self.classic(cx, packet.ecn(), prob),
             };
-            if let Some(packet) = verdict.carry_out(cx, packet) {
+            if let Some(packet) = cx.carry_out(verdict, packet) {
                 return Some(packet);
             }
         }
@@ -158,22 +124,11 @@ impl Queue for DualPi2 {
 mod tests {
     use super::super::DropReason;
     use super::super::bench::Bench;
-    use super::super::pi_controller::Arithmetic;
-    use super::super::pi_controller::tests::linux;
     use super::*;
+    use ackline_sched::aqm::Arithmetic;
 
     fn bench(params: DualPi2Params) -> Bench<DualPi2> {
         Bench::new(DualPi2::new(params), 8_000_000, 5)
-    }
-
-    #[test]
-    fn the_ramp_rises_between_its_two_times() {
-        let at = |micros| Ramp::default().probability(Duration::from_micros(micros), 2);
-        let found = [0, 800, 801, 900, 1_000, 1_199, 1_200, 5_000].map(at);
-        assert_eq!(found, [0.0, 0.0, 0.0025, 0.25, 0.5, 0.9975, 1.0, 1.0]);
-        let step = Ramp { min: Duration::from_millis(1), range: Duration::ZERO, min_packets: 0 };
-        let at = |micros| step.probability(Duration::from_micros(micros), 1);
-        assert_eq!([999, 1_000, 1_001].map(at), [0.0, 0.0, 1.0], "Linux: more than a millisecond");
     }
 
     /// Packets `queue/codepoint/sojourn in us/packets of L` with a constant p': `.` passes, `m` is
@@ -265,6 +220,17 @@ mod tests {
             }
         }
         delays
+    }
+
+    /// Linux's defaults: 41/256 and 819/256 Hz each 16 ms.
+    fn linux(arithmetic: Arithmetic) -> PiParams {
+        PiParams {
+            update: Duration::from_millis(16),
+            alpha: 41.0 / 256.0,
+            beta: 819.0 / 256.0,
+            arithmetic,
+            ..PiParams::default()
+        }
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! without the one being serialised.
 
 mod codel;
-mod coupling;
 mod curvy_red;
 mod drop_tail;
 mod dual;
@@ -12,18 +11,16 @@ mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod pi2;
-mod pi_controller;
 mod pie;
 mod red;
 mod threshold;
 
+pub use ackline_sched::aqm::{Arithmetic, PiParams, Ramp as L4sRamp, Turns};
 pub use codel::{CeThreshold, CoDel, CoDelParams};
 pub use curvy_red::{CurvyRed, CurvyRedParams};
 pub use drop_tail::DropTail;
-pub use dual::Turns;
-pub use dualpi2::{DualPi2, DualPi2Params, Ramp as L4sRamp};
+pub use dualpi2::{DualPi2, DualPi2Params};
 pub use fq_codel::{FqCoDel, FqCoDelParams};
-pub use pi_controller::{Arithmetic, PiParams};
 pub use pi2::{Pi2, Pi2Params};
 pub use pie::{Pie, PieParams};
 pub use red::{Adaptive, Red, RedParams};
@@ -31,6 +28,7 @@ pub use threshold::{Ramp, Step};
 
 use crate::packet::Packet;
 use crate::rng::SimRng;
+use ackline_sched::aqm::Verdict;
 use ackline_tcp_core::{Duration, Instant};
 use fifo::PacketFifo;
 use std::fmt::Debug;
@@ -104,6 +102,19 @@ impl QueueCx<'_> {
         }
         self.drop(packet, DropReason::Aqm);
         None
+    }
+
+    /// Does to a packet that leaves what `verdict` says; `None` if it is dropped.
+    fn carry_out(&mut self, verdict: Verdict, mut packet: Packet) -> Option<Packet> {
+        match verdict {
+            Verdict::Drop => {
+                self.drop(packet, DropReason::Aqm);
+                return None;
+            }
+            Verdict::Mark => self.mark(&mut packet),
+            Verdict::Pass => {}
+        }
+        Some(packet)
     }
 
     /// Marks a packet that is ECN-capable.

@@ -2,11 +2,9 @@
 //! 2016): one queue whose controller moves p'. Classic packets are picked with its square, which
 //! makes the controller stable without PIE's table of steps; those of L4S are marked with k p'.
 
-use super::coupling::Coupling;
-use super::dual::MTU;
-use super::pi_controller::{PiController, PiParams};
 use super::{DropReason, Limit, PacketFifo, Queue, QueueCx};
-use crate::packet::Packet;
+use crate::packet::{EcnField, Packet};
+use ackline_sched::aqm::{Coupling, MTU, PiController, PiParams};
 
 /// Settings of [`Pi2`]. The controller's defaults are those of RFC 9332.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,12 +68,13 @@ impl Queue for Pi2 {
             let small = self.fifo.bytes() < 2 * MTU;
             let packet = self.fifo.pop(cx)?;
             let prob = if small { 0.0 } else { self.pi.prob() };
+            let chance = |prob| cx.rng.chance(prob);
             let verdict = if packet.is_l4s() {
-                self.coupling.l4s(cx.rng, prob, 0.0)
+                self.coupling.l4s(chance, prob, 0.0)
             } else {
-                self.coupling.classic(cx.rng, prob, packet.ecn())
+                self.coupling.classic(chance, prob, packet.ecn() != EcnField::NotEct)
             };
-            if let Some(packet) = verdict.carry_out(cx, packet) {
+            if let Some(packet) = cx.carry_out(verdict, packet) {
                 return Some(packet);
             }
         }

@@ -53,8 +53,8 @@ struct State {
 /// What the scheduler has for one shard. Handles and serial numbers are the shard's own.
 #[derive(Debug, Default)]
 struct Tray {
-    /// Packets that leave next.
-    popped: VecDeque<Descriptor>,
+    /// Packets that leave next, or are dropped.
+    popped: VecDeque<Popped>,
     /// Connections that may ask again.
     resumed: VecDeque<ConnId>,
     /// What the scheduler has of the shard.
@@ -190,26 +190,34 @@ impl EgressScheduler for OfShard {
         let popped = {
             let mut state = self.lock();
             let now = state.at(now);
-            let ready = state.trays[self.index].popped.pop_front().map(Popped::Packet);
+            let ready = state.trays[self.index].popped.pop_front();
             ready.unwrap_or_else(|| {
                 loop {
-                    let mut popped = state.scheduler.pop(now, link);
-                    let Popped::Packet(packet) = &mut popped else { break popped };
+                    let popped = state.scheduler.pop(now, link);
+                    let Some(packet) = popped.packet() else { break popped };
                     told |= state.resume();
                     let (owner, serial) = self.split(packet.id.serial);
                     let Some(queued) = state.trays[owner].queued.take(serial) else {
-                        packet.id.serial = NOBODYS;
-                        break popped;
+                        break popped.map(|mut packet| {
+                            packet.id.serial = NOBODYS;
+                            packet
+                        });
                     };
+                    // As it was queued, and marked if it is.
+                    let popped = popped.map(|packet| {
+                        let mut queued = queued;
+                        queued.ecn = packet.ecn;
+                        queued
+                    });
                     if owner == self.index {
-                        break Popped::Packet(queued);
+                        break popped;
                     }
-                    state.trays[owner].popped.push_back(queued);
+                    state.trays[owner].popped.push_back(popped);
                     told |= 1 << owner;
                 }
             })
         };
-        if matches!(popped, Popped::Packet(_)) {
+        if popped.packet().is_some() {
             self.nudge_others(told);
         } else {
             // A packet of another shard may have made room for a connection of this one, which does
@@ -270,10 +278,12 @@ impl EgressScheduler for OfShard {
                 Forget::Conn(conn) => packet.conn == Some(conn),
             };
             // They have been popped, and will not be sent.
-            while let Some(place) = tray.popped.iter().position(is_void)
-                && let Some(packet) = tray.popped.remove(place)
+            while let Some(place) = tray.popped.iter().position(|popped| popped.packet().is_some_and(is_void))
+                && let Some(popped) = tray.popped.remove(place)
             {
-                scheduler.repriced(now, &self.of_host(packet), 0);
+                if let Popped::Packet(packet) = popped {
+                    scheduler.repriced(now, &self.of_host(packet), 0);
+                }
             }
             match which {
                 Forget::Packet { serial, .. } => drop(tray.queued.take(serial)),
@@ -302,10 +312,13 @@ impl EgressScheduler for OfShard {
         let state = self.lock();
         let tray = &state.trays[self.index];
         match scope {
-            Scope::All => tray.popped.iter().map(amount).fold(tray.queued.held(), Add::add),
+            Scope::All => {
+                tray.popped.iter().filter_map(Popped::packet).map(amount).fold(tray.queued.held(), Add::add)
+            }
             Scope::Conn(conn) => {
                 let backlog = state.scheduler.backlog(Scope::Conn(self.conn_of_host(conn)));
-                let popped = tray.popped.iter().filter(|packet| packet.conn == Some(conn));
+                let popped = tray.popped.iter().filter_map(Popped::packet);
+                let popped = popped.filter(|packet| packet.conn == Some(conn));
                 popped.map(amount).fold(backlog, Add::add)
             }
             Scope::Class(_) => state.scheduler.backlog(scope),

@@ -26,6 +26,7 @@ fn departures(shaped: &mut dyn EgressScheduler, start: Instant, count: usize) ->
         match shaped.pop(now, &ANY) {
             Popped::Packet(_) => left.push(now),
             Popped::NotBefore(at) => now = at,
+            Popped::Drop(_) => panic!("a FIFO drops nothing"),
             Popped::Empty => panic!("empty after {} packets", left.len()),
         }
     }
@@ -160,4 +161,33 @@ fn a_refused_configure_changes_neither_shaper_nor_scheduler() {
         assert!(alloc::format!("{error}").contains(last), "{text}: {error}");
         assert_eq!(*shaped.params(), ShaperParams::default(), "{text}");
     }
+}
+
+/// What is dropped took no time of the link.
+#[test]
+fn a_dropped_packet_costs_no_rate() {
+    let params = "target=0ms,rate=8mbit,burst=0,limit=5".parse().unwrap();
+    let make = (crate::dualpi2::ENTRY.make)(&params).unwrap();
+    let mut shaped = make();
+    let conn = Some(ConnId::for_test(0, 0));
+    let (mut now, mut sent, mut dropped) = (Instant::ZERO, 0_u64, 0_u64);
+    let mut serial = 0;
+    while now < Instant::from_secs(10) {
+        // The limit counts what is dropped as gone, too.
+        let ask = Ask::new(conn, SegmentClass::Data, 1_000);
+        while shaped.admit(now, &ask) == Admission::Granted {
+            serial += 1;
+            let mut packet = packet(serial, 1_000, 1);
+            packet.queued_at = now;
+            shaped.push(now, packet);
+        }
+        match shaped.pop(now, &ANY) {
+            Popped::Packet(_) => sent += 1,
+            Popped::Drop(_) => dropped += 1,
+            Popped::NotBefore(at) => now = at,
+            Popped::Empty => panic!("it had {sent} packets"),
+        }
+    }
+    assert!(dropped > 500, "the test shows nothing: {dropped} dropped");
+    assert!(sent.abs_diff(10_000) <= 1, "{sent} packets of 1 ms in 10 s");
 }

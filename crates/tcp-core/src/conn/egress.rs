@@ -20,8 +20,8 @@ use crate::seq::SeqNum;
 use crate::snd::SendLimits;
 use crate::time::Instant;
 use crate::wire::{
-    EmitError, Emitted, HeaderBuf, MAX_OPTIONS_LEN, TcpFlags, TcpHeader, TcpOptions, Timestamps, TxChecksum,
-    TxChecksumMode, emit_tcp,
+    Ecn, EmitError, Emitted, HeaderBuf, MAX_OPTIONS_LEN, TcpFlags, TcpHeader, TcpOptions, Timestamps,
+    TxChecksum, TxChecksumMode, emit_tcp,
 };
 
 /// A built packet: what `sent` must commit.
@@ -355,10 +355,8 @@ impl Connection {
                 header.options = TcpOptions { timestamps: header.options.timestamps, ..TcpOptions::NONE };
             } else {
                 header.flags = header.flags.union(numbers.ecn);
-                // RFC 3168, sections 6.1.4 to 6.1.6: no pure ACK, retransmission or probe is
-                // ECN-capable.
+                header.tos |= plan.mark(self.codepoint(plan)).bits();
                 if plan.class == SegmentClass::Data && plan.len > 0 {
-                    header.tos |= self.snd.codepoint(self.config.l4s).bits();
                     if self.snd.ecn().is_some_and(|ecn| ecn.cwr_due) {
                         header.flags = header.flags.union(TcpFlags::CWR);
                     }
@@ -373,6 +371,16 @@ impl Connection {
             header.flags = header.flags.union(TcpFlags::PSH);
         }
         ack
+    }
+
+    /// The ECN codepoint of `plan`, unmarked.
+    pub(crate) fn codepoint(&self, plan: &Plan) -> Ecn {
+        // RFC 3168, sections 6.1.4 to 6.1.6: no pure ACK, retransmission or probe is ECN-capable.
+        if plan.class == SegmentClass::Data && plan.len > 0 {
+            self.snd.codepoint(self.config.l4s)
+        } else {
+            Ecn::NotEct
+        }
     }
 
     /// Headers before ESTABLISHED: SYN, SYN-ACK, RST, challenge ACK. Returns the receiving half's

@@ -46,7 +46,7 @@ use crate::policy::{EgressScheduler, Ledger};
 use crate::queueing::Accounts;
 use crate::table::{Flags, Slots};
 use crate::time::{Duration, Instant};
-use crate::wire::HeaderBuf;
+use crate::wire::{Ecn, HeaderBuf};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -57,6 +57,15 @@ use strays::Strays;
 /// headers with wide loads, which wait until all that was written before them is in the cache,
 /// copies of earlier packets included; so headers are written some packets ahead.
 pub(crate) const HEADERS_AHEAD: usize = 8;
+
+/// What becomes of a packet that the scheduler does not hold any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// It leaves.
+    Send(Descriptor),
+    /// It is lost on the way out.
+    Lose(Descriptor),
+}
 
 /// What is held back while applications run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -352,20 +361,32 @@ impl Egress {
         Some(now.since(asked_for)).filter(|by| !by.is_zero())
     }
 
-    /// Takes the packet that the scheduler releases; the oldest if what it says cannot be true.
+    /// Takes the packet that the scheduler releases or drops; the oldest if what it says cannot be
+    /// true.
     pub(crate) fn pop(
         &mut self,
         now: Instant,
         slots: &mut Slots,
         counters: &mut Counters,
-    ) -> Option<Descriptor> {
+    ) -> Option<Release> {
         if self.queued.is_empty() {
             return None;
         }
         self.not_before = None;
         self.asked_for = None;
-        let released = match self.scheduler.pop(now, &LinkView::new(u32::MAX)) {
-            Popped::Packet(descriptor) => self.queued.take(descriptor.id.serial),
+        let popped = self.scheduler.pop(now, &LinkView::new(u32::MAX));
+        let released = match popped {
+            Popped::Packet(descriptor) | Popped::Drop(descriptor) => {
+                // A mark is all that may be new.
+                let marked = descriptor.ecn == Ecn::Ce;
+                self.queued.take(descriptor.id.serial).map(|mut queued| {
+                    if marked && matches!(queued.ecn, Ecn::Ect0 | Ecn::Ect1) {
+                        queued.ecn = Ecn::Ce;
+                        counters.egress_marked += 1;
+                    }
+                    queued
+                })
+            }
             Popped::NotBefore(at) if at > now => {
                 self.not_before = Some(at);
                 self.asked_for = Some(at);
@@ -373,6 +394,7 @@ impl Egress {
             }
             Popped::NotBefore(_) | Popped::Empty => None,
         };
+        let lost = matches!(popped, Popped::Drop(_)) && released.is_some();
         let descriptor = released.or_else(|| {
             counters.egress_overruled += 1;
             let oldest = self.queued.take_oldest()?;
@@ -383,7 +405,17 @@ impl Egress {
         if let Some(slot) = descriptor.conn.and_then(|id| slots.get_mut(id)) {
             slot.queued = slot.queued.saturating_sub(1);
         }
-        Some(descriptor)
+        if lost && self.may_lose(&descriptor) {
+            return Some(Release::Lose(descriptor));
+        }
+        counters.egress_overruled += u64::from(lost);
+        Some(Release::Send(descriptor))
+    }
+
+    /// True if the scheduler may drop the packet: [`Popped::Drop`].
+    fn may_lose(&self, packet: &Descriptor) -> bool {
+        self.strays.may_lose(packet.id.serial)
+            || (packet.class.is_data() && packet.conn.is_some() && !packet.id.reason.is_rto())
     }
 
     /// See [`Endpoint::departed`](crate::Endpoint::departed).

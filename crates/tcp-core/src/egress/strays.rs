@@ -15,8 +15,8 @@ use crate::share::Cx;
 use crate::table::Table;
 use crate::time::Instant;
 use crate::wire::{
-    HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpFlags, TcpHeader, TxChecksum, UdpHeader, emit_icmp,
-    emit_tcp, emit_udp,
+    Ecn, HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpFlags, TcpHeader, TxChecksum, UdpHeader,
+    emit_icmp, emit_tcp, emit_udp, mark,
 };
 use alloc::boxed::Box;
 use core::net::IpAddr;
@@ -189,6 +189,11 @@ impl Strays {
         }
     }
 
+    /// True if the packet with this serial number is one of these, and the scheduler may drop it.
+    pub(crate) fn may_lose(&self, serial: u64) -> bool {
+        self.get(serial).is_some_and(Stray::may_be_dropped)
+    }
+
     /// True if the packet with this serial number is one of these.
     pub(crate) fn has(&self, serial: u64) -> bool {
         !self.waiting.is_empty() && self.waiting.contains_key(&serial)
@@ -298,6 +303,17 @@ impl Stray {
         upper + if v4 { 20 } else { 40 }
     }
 
+    /// Its ECN codepoint.
+    fn codepoint(&self) -> Ecn {
+        match self {
+            Self::Packet { data } => mark::codepoint(data),
+            Self::Cookie { header, .. } | Self::Ack { header, .. } => mark::codepoint(header.as_slice()),
+            Self::Reset { .. } | Self::SynAck { .. } | Self::Icmp { .. } | Self::Datagram { .. } => {
+                Ecn::NotEct
+            }
+        }
+    }
+
     /// False for a packet that the peer waits for however full the scheduler's queue is.
     const fn may_be_dropped(&self) -> bool {
         !matches!(self, Self::SynAck { .. } | Self::Cookie { .. })
@@ -356,8 +372,10 @@ impl Egress {
         let serial = self.next_serial();
         let mut id = DescriptorId::new(serial, SeqNum(0), 0);
         id.reason = stray.reason();
+        let mut descriptor = Descriptor::new(id, None, class, price);
+        descriptor.ecn = stray.codepoint();
         self.strays.insert(serial, stray);
-        self.push(cx.now, Descriptor::new(id, None, class, price));
+        self.push(cx.now, descriptor);
         true
     }
 
@@ -403,6 +421,25 @@ impl Egress {
         Some(built.ack_number)
     }
 
+    /// The scheduler has dropped a packet without a connection.
+    pub(crate) fn lose_stray(
+        &mut self,
+        table: &mut Table,
+        cx: &mut Cx<'_>,
+        origins: &mut impl Origins,
+        descriptor: &Descriptor,
+    ) {
+        let serial = descriptor.id.serial;
+        if let Some(Stray::Datagram { socket, data, .. }) = self.strays.get(serial) {
+            origins.datagram_left(cx.config, *socket, data.len());
+        }
+        self.strays.remove(serial);
+        if let Some(conn) = descriptor.conn {
+            // It may have waited for nothing else.
+            table.settle_later(conn);
+        }
+    }
+
     /// Builds a packet without a connection and offers it to the device. Returns its IP bytes;
     /// `None` if there is no such packet.
     pub(crate) fn emit_stray<E>(
@@ -430,6 +467,9 @@ impl Egress {
             }
             return Ok(None);
         };
+        if descriptor.ecn == Ecn::Ce {
+            mark::mark(header.as_mut_slice());
+        }
         let packet = TxPacket {
             fields: None,
             id: TxId(serial),

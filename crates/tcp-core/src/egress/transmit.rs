@@ -16,7 +16,7 @@
 
 use super::send_trace::{trace_ack, trace_queued};
 use super::strays::Origins;
-use super::{Deferral, Egress, HEADERS_AHEAD};
+use super::{Deferral, Egress, HEADERS_AHEAD, Release};
 use crate::config::EndpointConfig;
 use crate::conn::Connection;
 use crate::error::ConnError;
@@ -27,7 +27,7 @@ use crate::policy::sched::{Admission, Ask, Bypass, Descriptor, Forget, QueuedAck
 use crate::share::Cx;
 use crate::table::{Flags, Table};
 use crate::time::Instant;
-use crate::wire::{Payload, TcpHeader, TxChecksum, TxChecksumMode, gso, split_fields};
+use crate::wire::{Ecn, Payload, TcpHeader, TxChecksum, TxChecksumMode, gso, split_fields};
 use core::num::NonZeroU16;
 
 /// Maximum packets of a run: more would save nothing, and others wait for their turn.
@@ -254,9 +254,14 @@ impl Egress {
         orders: bool,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<SendOutcome, E> {
-        let held = self.held.take();
-        let Some(descriptor) = held.or_else(|| self.next_descriptor(table, cx, orders)) else {
-            return Ok(SendOutcome::NothingLeft);
+        let held = self.held.take().map(Release::Send);
+        let descriptor = match held.or_else(|| self.next_release(table, cx, orders)) {
+            None => return Ok(SendOutcome::NothingLeft),
+            Some(Release::Lose(descriptor)) => {
+                self.lose(table, cx, origins, &descriptor);
+                return Ok(SendOutcome::Void);
+            }
+            Some(Release::Send(descriptor)) => descriptor,
         };
         let sent = match descriptor.conn {
             Some(id) if !self.strays.has(descriptor.id.serial) => {
@@ -314,15 +319,41 @@ impl Egress {
         }
     }
 
-    /// The packet that the scheduler releases next. If it `orders` all packets, what waits is pushed
-    /// before.
-    fn next_descriptor(&mut self, table: &mut Table, cx: &mut Cx<'_>, orders: bool) -> Option<Descriptor> {
+    /// The scheduler has dropped the packet of `descriptor`. TCP takes it for sent, and learns of
+    /// the loss from the peer's ACKs.
+    fn lose(
+        &mut self,
+        table: &mut Table,
+        cx: &mut Cx<'_>,
+        origins: &mut impl Origins,
+        descriptor: &Descriptor,
+    ) {
+        cx.observe.counters.egress_lost += 1;
+        let id = match descriptor.conn {
+            Some(id) if !self.strays.has(descriptor.id.serial) => id,
+            _ => return self.lose_stray(table, cx, origins, descriptor),
+        };
+        let Some(conn) = table.slots.get_mut(id).and_then(|slot| slot.conn.as_deref_mut()) else { return };
+        let plan = conn.claim(cx.config, descriptor);
+        self.touch(table, cx, id.index);
+        let Some(plan) = plan else { return };
+        let Some(conn) = table.slots.conn_mut(id.index) else { return };
+        conn.gather(&plan);
+        match conn.build(cx.now, cx.config, &plan, TxChecksumMode::Omit, &mut self.header) {
+            Ok(built) => conn.sent(&mut cx.conn(id), &plan, &built),
+            // As when it is sent.
+            Err(_) => conn.abort(&mut cx.conn(id), ConnError::Aborted),
+        }
+    }
+
+    /// What the scheduler releases next. If it `orders` all packets, what waits is pushed before.
+    fn next_release(&mut self, table: &mut Table, cx: &mut Cx<'_>, orders: bool) -> Option<Release> {
         if orders {
             self.give(table, cx, usize::MAX);
         }
         loop {
-            if let Some(descriptor) = self.pop(cx.now, &mut table.slots, &mut cx.observe.counters) {
-                return Some(descriptor);
+            if let Some(release) = self.pop(cx.now, &mut table.slots, &mut cx.observe.counters) {
+                return Some(release);
             }
             // When the scheduler is bypassed, its queue only contains packets from before.
             if orders || !self.push_one(table, cx) {
@@ -389,7 +420,7 @@ impl Egress {
                 continue;
             }
             let serial = self.next_serial();
-            let mut descriptor = plan.descriptor(id, serial, price);
+            let mut descriptor = plan.descriptor(id, serial, price, conn.codepoint(&plan));
             let acks = self.properties.acks;
             if plan.class == SegmentClass::PureAck && acks != QueuedAcks::Newest {
                 let thins = acks == QueuedAcks::Thinned;
@@ -442,7 +473,8 @@ impl Egress {
         let plan = conn.claim(cx.config, descriptor);
         // Whatever made it void may require another packet; and those behind it may continue.
         self.touch(table, cx, id.index);
-        let Some(plan) = plan else { return Ok(SendOutcome::Void) };
+        let Some(mut plan) = plan else { return Ok(SendOutcome::Void) };
+        plan.marked = descriptor.ecn == Ecn::Ce;
         let serial = descriptor.id.serial;
         if cx.observe.tracer.is_some() {
             trace_queued(cx, id, descriptor.queued_at);
@@ -454,7 +486,7 @@ impl Egress {
             conn.unclaim(&plan);
             // New data is sent in order, so it may be a different piece from the one that was
             // queued.
-            let mut held = plan.descriptor(id, serial, descriptor.len);
+            let mut held = plan.descriptor(id, serial, descriptor.len, descriptor.ecn);
             held.queued_at = descriptor.queued_at;
             self.held = Some(held);
         }
@@ -523,7 +555,7 @@ fn hold(
 ) -> Descriptor {
     conn.reserve(plan, serial);
     let price = host.pricing.price(conn.ip_len(plan), plan.len, plan.segments());
-    Descriptor { queued_at: now, ..plan.descriptor(id, serial, price) }
+    Descriptor { queued_at: now, ..plan.descriptor(id, serial, price, conn.codepoint(plan)) }
 }
 
 /// The result of an attempt to send.

@@ -10,6 +10,7 @@ use crate::packet::SendReason;
 pub use crate::packet::{ControlKind, SegmentClass};
 use crate::policy::{Metrics, Params, SpecError};
 use crate::time::{Duration, Instant};
+use crate::wire::Ecn;
 use crate::{ConnId, SeqNum};
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -315,15 +316,19 @@ pub struct Descriptor {
     pub len: u32,
     /// Number of wire segments.
     pub segments: u32,
-    /// When it was queued; for the core's statistics.
+    /// When it was queued.
     pub queued_at: Instant,
+    /// Its ECN codepoint, as far as that is known before the packet is built. A scheduler that is
+    /// an active queue management marks a packet by popping it with [`Ecn::Ce`]. Only one that is
+    /// ECN-capable can be marked.
+    pub ecn: Ecn,
 }
 
 impl Descriptor {
     /// A descriptor of one segment of `len` bytes.
     #[must_use]
     pub const fn new(id: DescriptorId, conn: Option<ConnId>, class: SegmentClass, len: u32) -> Self {
-        Self { id, conn, class, len, segments: 1, queued_at: Instant::ZERO }
+        Self { id, conn, class, len, segments: 1, queued_at: Instant::ZERO, ecn: Ecn::NotEct }
     }
 }
 
@@ -394,10 +399,36 @@ impl LinkView {
 pub enum Popped {
     /// Send this.
     Packet(Descriptor),
+    /// Lose this, as a router with active queue management drops a packet: TCP finds out by the
+    /// ACKs that follow. Data is lost unless an expired retransmission timer sends it, and so are
+    /// ACKs that keep their numbers and packets without a connection. Any other packet leaves, and
+    /// counts as an answer that cannot be true.
+    Drop(Descriptor),
     /// Packets are queued, but none may leave before this instant (a shaper).
     NotBefore(Instant),
     /// Nothing is queued.
     Empty,
+}
+
+impl Popped {
+    /// The packet that is not queued any more, sent or lost.
+    #[must_use]
+    pub const fn packet(&self) -> Option<&Descriptor> {
+        match self {
+            Self::Packet(packet) | Self::Drop(packet) => Some(packet),
+            Self::NotBefore(_) | Self::Empty => None,
+        }
+    }
+
+    /// The same answer about what `f` makes of the packet.
+    #[must_use]
+    pub fn map(self, f: impl FnOnce(Descriptor) -> Descriptor) -> Self {
+        match self {
+            Self::Packet(packet) => Self::Packet(f(packet)),
+            Self::Drop(packet) => Self::Drop(f(packet)),
+            Self::NotBefore(_) | Self::Empty => self,
+        }
+    }
 }
 
 /// Which queued packets became void.

@@ -280,6 +280,7 @@ impl Flight {
             segment_size: snd.segment_size(len),
             fin,
             psh: len > 0 && nxt + len == end && (ends_record || !more),
+            marked: false,
         })
     }
 

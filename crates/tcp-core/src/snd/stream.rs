@@ -331,6 +331,7 @@ impl Stream {
             segment_size: self.segment_size(len),
             fin: end.gt(self.buffer.end()),
             psh: len > 0 && data_end == self.data_end(start),
+            marked: false,
         }
     }
 

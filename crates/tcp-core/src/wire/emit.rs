@@ -32,6 +32,11 @@ impl HeaderBuf {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
+    /// The same, to be changed.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(..self.len).unwrap_or_default()
+    }
+
     /// The length of the headers written last, octets.
     #[must_use]
     pub const fn len(&self) -> usize {

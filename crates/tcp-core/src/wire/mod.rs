@@ -19,6 +19,7 @@ pub mod gso;
 mod icmp;
 mod ipv4;
 mod ipv6;
+pub mod mark;
 mod options;
 mod partial;
 mod payload;

@@ -11,6 +11,7 @@ mod fragments;
 mod half_open;
 mod incoming;
 mod limits;
+mod managed;
 mod memory;
 mod net;
 mod option_bombs;

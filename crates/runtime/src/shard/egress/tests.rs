@@ -74,7 +74,7 @@ fn the_rate_holds_for_all_shards_together() {
                 match shard.pop(now, &ANY) {
                     Popped::Packet(packet) => *sent += packet.len,
                     Popped::NotBefore(at) => break next = next.min(at),
-                    Popped::Empty => panic!("packets are queued"),
+                    other => panic!("packets are queued, but {other:?}"),
                 }
             }
         }

@@ -24,6 +24,12 @@ impl Fifo {
         Some(packet)
     }
 
+    /// The packet that leaves next.
+    #[must_use]
+    pub fn front(&self) -> Option<&Descriptor> {
+        self.queue.front()
+    }
+
     /// Whether no packet waits.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

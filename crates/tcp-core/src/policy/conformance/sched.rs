@@ -3,6 +3,7 @@
 use super::rng::Rng;
 use super::{check_configure, check_metrics};
 use crate::ConnId;
+use crate::packet::SendReason;
 use crate::policy::NewEgressScheduler;
 use crate::policy::sched::{
     Admission, Arrival, Ask, Backlog, ControlKind, Descriptor, DescriptorId, EgressScheduler, Forget,
@@ -10,6 +11,7 @@ use crate::policy::sched::{
 };
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
+use crate::wire::Ecn;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -34,8 +36,11 @@ const MAX_WAITS: u32 = 64;
 /// packets and connections that become void; drains it now and then.
 ///
 /// In addition to the rules for [every policy](super):
-/// - **conservation**: what is pushed is popped or forgotten exactly once, unchanged; nothing else
-///   is popped;
+/// - **conservation**: what is pushed is popped, dropped or forgotten exactly once, unchanged but
+///   for a mark; nothing else is popped;
+/// - only packets that are ECN-capable are marked;
+/// - [`Popped::Drop`] only names data that no retransmission timer sends, ACKs that keep their
+///   number and packets without a connection;
 /// - data of one connection and class leaves in the order of its pushes;
 /// - [`EgressScheduler::backlog`] is correct in every [`Scope`];
 /// - only data is deferred; only ACKs that keep their number and packets without a connection are
@@ -182,6 +187,12 @@ impl Host {
         self.serial += 1;
         let id = DescriptorId::new(self.serial, SeqNum(self.rng.between32(0, u32::MAX)), len - 40);
         let mut descriptor = Descriptor::new(id, conn, class, len);
+        descriptor.queued_at = self.now;
+        // One codepoint for each connection: a queue for L4S and one beside it are two ways.
+        descriptor.ecn = Ecn::from_bits(conn.map_or(0, |conn| conn.index() as u8) % 3);
+        if class.is_data() && self.serial.is_multiple_of(16) {
+            descriptor.id.reason = SendReason::RtoRetransmit;
+        }
         descriptor.segments = len.div_ceil(1_500);
         self.ask("push", |scheduler, now| scheduler.push(now, descriptor));
         self.queued.push(descriptor);
@@ -197,6 +208,14 @@ impl Host {
                 if !self.rng.one_in(4) {
                     self.depart();
                 }
+                true
+            }
+            Popped::Drop(packet) => {
+                let kept = packet.class == SegmentClass::PureAck
+                    && self.subject.properties().acks != QueuedAcks::Newest;
+                let data = packet.class.is_data() && !packet.id.reason.is_rto();
+                assert!(data || kept || packet.conn.is_none(), "{}: {packet:?} was dropped", self.who());
+                self.take(&packet, room);
                 true
             }
             Popped::NotBefore(at) => {
@@ -218,7 +237,12 @@ impl Host {
 
     fn take(&mut self, packet: &Descriptor, room: u32) {
         assert!(packet.len <= room, "{}: {} bytes on a link with room for {room}", self.who(), packet.len);
-        let Some(at) = self.queued.iter().position(|queued| queued == packet) else {
+        let is_it = |queued: &Descriptor| {
+            let marked = packet.ecn == Ecn::Ce && queued.ecn != Ecn::NotEct;
+            let ecn = if marked { Ecn::Ce } else { queued.ecn };
+            Descriptor { ecn, ..*queued } == *packet
+        };
+        let Some(at) = self.queued.iter().position(is_it) else {
             panic!("{}: {packet:?} was never pushed, or left before", self.who());
         };
         if packet.class.is_data() {

@@ -113,6 +113,7 @@ impl Flight {
             segment_size: None,
             fin: false,
             psh: false,
+            marked: false,
         }))
     }
 

@@ -58,8 +58,8 @@ enum Prob {
 }
 
 /// The controller. Names are those of RFC 9332, appendix A.1.
-#[derive(Debug)]
-pub(super) struct PiController {
+#[derive(Clone, Debug)]
+pub struct PiController {
     params: PiParams,
     prob: Prob,
     prevq: Duration,
@@ -68,7 +68,8 @@ pub(super) struct PiController {
 
 impl PiController {
     /// p' is zero. An `update` of zero counts as a nanosecond.
-    pub(super) fn new(mut params: PiParams) -> Self {
+    #[must_use]
+    pub fn new(mut params: PiParams) -> Self {
         params.update = params.update.max(Duration::from_nanos(1));
         let prob = match params.arithmetic {
             Arithmetic::Real => Prob::Real(0.0),
@@ -77,8 +78,15 @@ impl PiController {
         Self { params, prob, prevq: Duration::ZERO, update_at: Instant::ZERO + params.update }
     }
 
+    /// Uses other parameters from the next update on, and the same arithmetic.
+    pub fn set_params(&mut self, params: PiParams) {
+        let arithmetic = self.params.arithmetic;
+        self.params = PiParams { arithmetic, update: params.update.max(Duration::from_nanos(1)), ..params };
+    }
+
     /// p', from 0 to 1.
-    pub(super) fn prob(&self) -> f64 {
+    #[must_use]
+    pub fn prob(&self) -> f64 {
         match self.prob {
             Prob::Real(p) => p,
             Prob::Linux(p) => p as f64 / MAX_PROB as f64,
@@ -86,7 +94,7 @@ impl PiController {
     }
 
     /// The updates that were due by `now`; `delay` returns the queueing delay at an instant.
-    pub(super) fn catch_up(&mut self, now: Instant, delay: impl Fn(Instant) -> Duration) {
+    pub fn catch_up(&mut self, now: Instant, delay: impl Fn(Instant) -> Duration) {
         while self.update_at <= now {
             let due = self.update_at;
             self.update_at += self.params.update;
@@ -101,7 +109,7 @@ impl PiController {
     }
 
     /// Figure 8, with the queueing delay `q`.
-    pub(super) fn update(&mut self, q: Duration) {
+    pub fn update(&mut self, q: Duration) {
         let PiParams { target, alpha, beta, .. } = self.params;
         match &mut self.prob {
             Prob::Real(p) => {
@@ -127,16 +135,18 @@ impl PiController {
 /// A weight as `sch_dualpi2` keeps it: its 256ths, to a probability of 2³² - 1 and a delay in
 /// nanoseconds, with 6 bits of fraction.
 fn linux_weight(hz: f64) -> i128 {
-    let scaled = libm::round(hz * 256.0) as i128;
+    // Rounded to the nearest; `core` has no function for it.
+    let scaled = (hz * 256.0 + 0.5) as i128;
     scaled * i128::from(MAX_PROB >> 2) / 1_000_000_000
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
+    use std::vec::Vec;
 
     /// Linux's defaults: 41/256 and 819/256 Hz each 16 ms.
-    pub(crate) fn linux(arithmetic: Arithmetic) -> PiParams {
+    fn linux(arithmetic: Arithmetic) -> PiParams {
         PiParams {
             update: Duration::from_millis(16),
             alpha: 41.0 / 256.0,
