@@ -29,7 +29,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A limit of `whole` for `endpoints` endpoints.
+    /// A limit of `whole`, at most `isize::MAX`, for `endpoints` endpoints.
     pub(crate) fn new(whole: u32, endpoints: usize) -> Self {
         let endpoints = u32::try_from(endpoints).unwrap_or(u32::MAX).max(1);
         let block = (whole / endpoints.saturating_mul(64)).max(1);
@@ -272,7 +272,9 @@ mod tests {
 
     #[test]
     fn one_may_have_nearly_all() {
-        for whole in [1_000, 16_384, 1 << 20, u32::MAX] {
+        // A reserve counts in `isize`: on 32 bits half as many.
+        let largest = u32::try_from(isize::MAX).unwrap_or(u32::MAX);
+        for whole in [1_000, 16_384, 1 << 20, largest] {
             for endpoints in [2, 3, 64] {
                 let pool = Arc::new(Pool::new(whole, endpoints));
                 let mut limits: Vec<_> = (0..endpoints).map(|_| Limit::of_host(pool.clone())).collect();
