@@ -449,6 +449,11 @@ pub struct ConnConfig {
     /// With accurate ECN, data leaves with ECT(1) whatever the congestion control asks for: for
     /// scalable controls other than Prague in networks of one's own (RFC 9331, section 4.1).
     pub l4s: bool,
+    /// Control packets and retransmissions are ECN-capable as data is (ECN++,
+    /// draft-ietf-tcpm-generalized-ecn): FIN, RST, probes, and with accurate ECN also SYN, SYN-ACK
+    /// and, with SACK, pure ACKs. Not so what an expired timer sends, in case the path drops
+    /// packets that are.
+    pub ecn_control: bool,
 }
 
 impl Default for ConnConfig {
@@ -503,6 +508,7 @@ impl Default for ConnConfig {
             ecn: Ecn::Off,
             accecn_option: 2,
             l4s: false,
+            ecn_control: false,
         }
     }
 }

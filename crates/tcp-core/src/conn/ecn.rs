@@ -16,7 +16,7 @@
 
 use super::handshake::Handshake;
 use super::syns::{EcnHistory, Offer, Syns};
-use crate::config::Ecn as Mode;
+use crate::config::{ConnConfig, Ecn as Mode};
 use crate::packet::SendReason;
 use crate::snd::agreement::EcnAgreement;
 use crate::wire::{Ecn, TcpFlags, TcpSegment};
@@ -69,6 +69,35 @@ impl Syns {
         }
     }
 
+    /// The codepoint of our next SYN or SYN-ACK. With ECN++ (draft-ietf-tcpm-generalized-ecn,
+    /// sections 3.2.1 and 3.2.2) the first one that offers accurate ECN is ECN-capable, since its
+    /// mark is told; if it is not answered, that may be why.
+    pub(crate) fn codepoint(&self, own: &ConnConfig, reason: SendReason) -> Ecn {
+        let offers = match reason {
+            SendReason::Syn => own.ecn == Mode::Accurate,
+            SendReason::SynAck => self.peer.ecn_mode(own.ecn) == Mode::Accurate,
+            _ => false,
+        };
+        match own.ecn_control && offers && self.transmissions == 0 {
+            true if own.l4s => Ecn::Ect1,
+            true => Ecn::Ect0,
+            false => Ecn::NotEct,
+        }
+    }
+
+    /// True if our SYN or SYN-ACK can have arrived with this codepoint on a path that knows ECN.
+    /// Of several it is not known which one the peer tells of.
+    fn can_arrive(&self, arrived: Ecn) -> bool {
+        let capable = self.ecn.has(EcnHistory::CAPABLE);
+        let plain = !capable || self.transmissions > 1;
+        (capable && is_possible(Ecn::Ect0, arrived)) || (plain && is_possible(Ecn::NotEct, arrived))
+    }
+
+    /// True if our SYN or SYN-ACK was marked, as the peer tells.
+    fn was_marked(&self, told: Option<Ecn>) -> bool {
+        self.ecn.has(EcnHistory::CAPABLE) && told == Some(Ecn::Ce)
+    }
+
     /// True if our SYN-ACK has room and reason for the option: it may be why one was lost (section
     /// 3.2.3.2.2).
     pub(super) fn brings_counters(&self, own: Mode) -> bool {
@@ -103,11 +132,11 @@ impl Handshake {
         agreed.option_seen = seg.options.accecn.is_some();
         let code = seg.flags.ace();
         if self.passive {
-            agreed.answer(code, is_bare(seg));
+            agreed.answer(code, is_bare(seg), syns);
         } else {
             // Section 3.1.5: a client may set ECT although it has also sent SYNs without ECN.
             agreed.capable = true;
-            agreed.hear_syn_ack(syns.peer.codepoint(), Ecn::of_ace_code(code));
+            agreed.hear_syn_ack(syns.peer.codepoint(), Ecn::of_ace_code(code), syns);
         }
         Some(agreed)
     }
@@ -119,9 +148,9 @@ fn is_bare(seg: &TcpSegment<'_>) -> bool {
 }
 
 impl EcnAgreement {
-    /// The listener's side: ACE of the segment that acknowledges the SYN-ACK, which left without
-    /// ECT. `bare`: it is a code, and otherwise a counter (section 3.2.2.1, table 4).
-    fn answer(&mut self, ace: u8, bare: bool) {
+    /// The listener's side: ACE of the segment that acknowledges our SYN-ACK. `bare`: it is a code,
+    /// and otherwise a counter (section 3.2.2.1, table 4).
+    fn answer(&mut self, ace: u8, bare: bool, syns: &Syns) {
         if ace == 0 {
             // Section 3.2.2.4: some middlebox clears the bits.
             (self.deaf, self.capable) = (true, false);
@@ -129,17 +158,19 @@ impl EcnAgreement {
             self.is_code = true;
             if let Some(arrived) = Ecn::of_ace_code(ace) {
                 self.delivered += u32::from(arrived == Ecn::Ce);
-                self.capable &= is_possible(Ecn::NotEct, arrived);
+                self.capable &= syns.can_arrive(arrived);
+                self.syn_marked = syns.was_marked(Some(arrived));
             }
         }
     }
 
-    /// The client's side: a SYN-ACK arrived with the codepoint `ecn`, and says that our SYN, which
-    /// left without ECT, arrived with `told`.
-    fn hear_syn_ack(&mut self, ecn: Ecn, told: Option<Ecn>) {
+    /// The client's side: a SYN-ACK arrived with the codepoint `ecn`, and says that our SYN arrived
+    /// with `told`.
+    fn hear_syn_ack(&mut self, ecn: Ecn, told: Option<Ecn>, syns: &Syns) {
         self.received += u32::from(ecn == Ecn::Ce);
         self.echo = Some(ecn);
-        self.capable &= told.is_none_or(|arrived| is_possible(Ecn::NotEct, arrived));
+        self.capable &= told.is_none_or(|arrived| syns.can_arrive(arrived));
+        self.syn_marked = syns.was_marked(told);
     }
 }
 

@@ -332,6 +332,7 @@ impl Connection {
             && (!handshake.fast_open.early || plan.reason == SendReason::SynAck)
         {
             ack = self.syn_header(now, host, plan, handshake, header);
+            header.tos |= plan.mark(self.codepoint(plan)).bits();
         } else {
             header.flags = TcpFlags::ACK;
             if self.snd.may_fragment() {
@@ -353,6 +354,7 @@ impl Connection {
                 // RFC 7323, section 3.2: an RST SHOULD carry the timestamps; its other options are
                 // irrelevant.
                 header.options = TcpOptions { timestamps: header.options.timestamps, ..TcpOptions::NONE };
+                header.tos |= plan.mark(self.codepoint(plan)).bits();
             } else {
                 header.flags = header.flags.union(numbers.ecn);
                 header.tos |= plan.mark(self.codepoint(plan)).bits();
@@ -375,11 +377,35 @@ impl Connection {
 
     /// The ECN codepoint of `plan`, unmarked.
     pub(crate) fn codepoint(&self, plan: &Plan) -> Ecn {
-        // RFC 3168, sections 6.1.4 to 6.1.6: no pure ACK, retransmission or probe is ECN-capable.
         if plan.class == SegmentClass::Data && plan.len > 0 {
-            self.snd.codepoint(self.config.l4s)
-        } else {
-            Ecn::NotEct
+            return self.snd.codepoint(self.config.l4s);
+        }
+        // RFC 3168, sections 6.1.4 to 6.1.6: no pure ACK, retransmission or probe is ECN-capable.
+        if !self.config.ecn_control {
+            return Ecn::NotEct;
+        }
+        self.control_codepoint(plan)
+    }
+
+    /// The codepoint of a control packet or a retransmission with ECN++
+    /// (draft-ietf-tcpm-generalized-ecn, section 3.2).
+    #[cold]
+    fn control_codepoint(&self, plan: &Plan) -> Ecn {
+        match plan.reason {
+            SendReason::Syn | SendReason::SynAck => {
+                let syns = self.handshake.as_deref().map(|handshake| &handshake.syns);
+                syns.map_or(Ecn::NotEct, |syns| syns.codepoint(&self.config, plan.reason))
+            }
+            // Section 3.2.8: if the path drops ECN-capable packets, this one has to get through.
+            reason if reason.is_rto() => Ecn::NotEct,
+            // Section 3.2.3: only accurate ECN tells of marks on pure ACKs; without SACK the ACKs that
+            // do so could be taken for duplicates.
+            _ if plan.class == SegmentClass::PureAck
+                && !(self.snd.has_accurate_ecn() && self.rcv.has_sack()) =>
+            {
+                Ecn::NotEct
+            }
+            _ => self.snd.codepoint(self.config.l4s),
         }
     }
 
@@ -488,7 +514,8 @@ impl Connection {
                     if plan.len > 0 {
                         handshake.fast_open.sent = plan.len as u16;
                     }
-                    handshake.sent(ctx.now, max_rto, built.flags.intersects(TcpFlags::ACE));
+                    let ect = handshake.syns.codepoint(&self.config, plan.reason) != Ecn::NotEct;
+                    handshake.sent(ctx.now, max_rto, built.flags.intersects(TcpFlags::ACE), ect);
                 }
             }
             SendReason::Rst => {

@@ -95,8 +95,8 @@ impl Handshake {
         }
     }
 
-    /// The SYN was sent, with ECN setup or without.
-    pub(super) fn sent(&mut self, now: Instant, max_rto: Duration, ecn_setup: bool) {
+    /// The SYN was sent, with ECN setup or without; `ect`: as an ECN-capable packet.
+    pub(super) fn sent(&mut self, now: Instant, max_rto: Duration, ecn_setup: bool, ect: bool) {
         if self.syns.transmissions == 0 {
             self.first_sent = Some(now);
             self.deadline = now + self.rto;
@@ -107,7 +107,7 @@ impl Handshake {
             self.deadline = now + self.rto;
         }
         // Otherwise it answers a repeated SYN: the timer keeps running, without back-off.
-        self.syns.sent(ecn_setup);
+        self.syns.sent(ecn_setup, ect);
         self.due = false;
     }
 

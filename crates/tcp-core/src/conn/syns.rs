@@ -205,6 +205,8 @@ impl EcnHistory {
 
     /// We answered a SYN with accurate ECN.
     pub(super) const ANSWERED: Self = Self(8);
+    /// Our first SYN or SYN-ACK was ECN-capable.
+    pub(super) const CAPABLE: Self = Self(16);
 
     const fn add(&mut self, what: Self) {
         self.0 |= what.0;
@@ -292,9 +294,12 @@ impl Syns {
         }
     }
 
-    /// Our SYN or SYN-ACK was sent, with ECN setup or without.
-    pub(crate) const fn sent(&mut self, ecn_setup: bool) {
+    /// Our SYN or SYN-ACK was sent, with ECN setup or without; `ect`: as an ECN-capable packet.
+    pub(crate) const fn sent(&mut self, ecn_setup: bool, ect: bool) {
         self.ecn.sent(ecn_setup);
+        if ect {
+            self.ecn.add(EcnHistory::CAPABLE);
+        }
         if self.peer.accurate_ecn() {
             self.ecn.add(EcnHistory::ANSWERED);
         }

@@ -217,8 +217,8 @@ impl Opens {
             peer = peer.with_accurate_ecn();
         }
         let mut syns = Syns::passive(iss, irs, peer);
-        // As the SYN-ACK was sent.
-        syns.sent(syns.ecn_setup(config.ecn, SendReason::SynAck) != TcpFlags::NONE);
+        // As the SYN-ACK was sent; with a cookie it is never ECN-capable.
+        syns.sent(syns.ecn_setup(config.ecn, SendReason::SynAck) != TcpFlags::NONE, false);
         Some(HalfOpen { syns, first_sent: None, segs_in: 1 })
     }
 

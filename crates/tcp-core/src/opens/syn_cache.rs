@@ -17,7 +17,7 @@ use crate::four_tuple::FourTuple;
 use crate::packet::SendReason;
 use crate::share::{DeadlineTable, Hashed, Shares, spread};
 use crate::time::{Duration, Instant};
-use crate::wire::{FastOpenCookie, HeaderBuf, OptionLayout, TcpFlags, TcpHeader, TxChecksum, emit_tcp};
+use crate::wire::{Ecn, FastOpenCookie, HeaderBuf, OptionLayout, TcpFlags, TcpHeader, TxChecksum, emit_tcp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -189,6 +189,7 @@ impl SynCache {
         header.seq = entry.syns.iss;
         let clock = TimestampClock::new(ts_offset);
         entry.own(host).write(now, SendReason::SynAck, &entry.syns, &clock, &mut header);
+        header.tos |= entry.syns.codepoint(&entry.config, SendReason::SynAck).bits();
         // If it is lost, the option may be the reason.
         if entry.syns.transmissions == 0
             && let Some(cookie) = entry.syns.peer.gets_cookie(cookie)
@@ -204,7 +205,8 @@ impl SynCache {
         let Some(entry) = self.entries.get_mut(place) else { return false };
         let again = entry.syns.transmissions > 0;
         let ecn_setup = entry.syns.ecn_setup(entry.config.ecn, SendReason::SynAck);
-        entry.syns.sent(ecn_setup != TcpFlags::NONE);
+        let ect = entry.syns.codepoint(&entry.config, SendReason::SynAck) != Ecn::NotEct;
+        entry.syns.sent(ecn_setup != TcpFlags::NONE, ect);
         entry.due = false;
         // Otherwise it answers a repeated SYN: the timer keeps running, without back-off.
         if core::mem::take(&mut entry.expired) || !again {

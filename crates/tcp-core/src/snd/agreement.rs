@@ -19,6 +19,8 @@ pub(crate) struct EcnAgreement {
     pub(crate) received: u32,
     /// Accurate ECN: the codepoint of the SYN-ACK, of which our next ACK must tell.
     pub(crate) echo: Option<wire::Ecn>,
+    /// Accurate ECN: our SYN or SYN-ACK was ECN-capable, and was marked.
+    pub(crate) syn_marked: bool,
     /// Accurate ECN: the segment that completed the handshake had the option.
     pub(crate) option_seen: bool,
 }
@@ -38,6 +40,7 @@ impl EcnAgreement {
             delivered: FIRST_COUNT,
             received: FIRST_COUNT,
             echo: None,
+            syn_marked: false,
             option_seen: false,
         }
     }

@@ -383,6 +383,11 @@ impl Sender {
         }
     }
 
+    /// True if the peer gives accurate feedback (RFC 9768).
+    pub(crate) fn has_accurate_ecn(&self) -> bool {
+        self.stream.ecn.as_deref().is_some_and(|ecn| ecn.accurate.is_some())
+    }
+
     /// True if the ECN bits of a segment say nothing new.
     #[inline]
     pub(crate) fn expects_ecn(&self, flags: TcpFlags) -> bool {

@@ -164,9 +164,14 @@ impl Stream {
         if let Some(rtt) = handshake_rtt {
             self.rtt.handshake(ctx.now, rtt, config, ctx.granularity);
         }
-        // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment.
-        let window =
-            if syn_lost { Window::from_bytes(u64::from(self.smss())) } else { self.initial_window(config) };
+        // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment. A mark
+        // on one says as much (draft-ietf-tcpm-generalized-ecn, sections 3.2.1 and 3.2.2).
+        let syn_marked = ecn.as_ref().is_some_and(|agreed| agreed.syn_marked);
+        let window = if syn_lost || syn_marked {
+            Window::from_bytes(u64::from(self.smss()))
+        } else {
+            self.initial_window(config)
+        };
         self.cc = (config.policies.cc)(&self.cc_init(ctx, config, window));
         self.open = true;
         self.blocked = Blocked::No;

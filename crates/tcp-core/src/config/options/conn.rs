@@ -430,6 +430,11 @@ pub static CONN: &[Key] = &[
         source: "RFC 9331 section 4.1",
         ..Key::flag("l4s", |c| &mut c.l4s)
     },
+    Key {
+        summary: "with ECN, control packets and retransmissions are ECN-capable, too: SYNs and pure ACKs with accurate ECN alone (ECN++)",
+        source: "draft-ietf-tcpm-generalized-ecn",
+        ..Key::flag("ecn_control", |c| &mut c.ecn_control)
+    },
 ];
 
 /// The parameters of `keep_alive`.

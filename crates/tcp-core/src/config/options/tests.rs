@@ -67,6 +67,7 @@ fn every_field_of_a_connection_has_a_key() {
         ecn,
         accecn_option,
         l4s,
+        ecn_control,
     } of config);
     let keys: Vec<&str> = CONN.iter().map(|key| key.name).collect();
     assert_eq!(keys, fields[1..], "all but the policies, whose names a registry resolves");
