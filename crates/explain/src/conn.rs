@@ -4,7 +4,7 @@ use crate::copies::Copies;
 use crate::direction::{Context, Flow, LONGEST_NS};
 use crate::segment::Segment;
 use crate::story::{Anomaly, Connection, End, Handshake, Offer, Place, Reset, Source, Vantage};
-use ackline_tcp_core::wire::TcpFlags;
+use ackline_tcp_core::wire::{Ecn, TcpFlags};
 use std::net::SocketAddr;
 
 /// The client's place in pairs; the server's is 1.
@@ -244,6 +244,7 @@ impl Conn {
             to_receiver_ns: distance(1 - sender),
             scale,
             agreed_mss: mss.map(|mss| u32::from(mss).saturating_sub(options)),
+            accurate_ecn: both(|offer| offer.accurate_ecn),
         }
     }
 
@@ -330,15 +331,26 @@ impl Conn {
 /// What a SYN or, if `answers`, a SYN-ACK offers.
 fn offer(segment: &Segment<'_>, answers: bool) -> Offer {
     let options = &segment.options;
-    // RFC 3168, section 6.1.1: ECE and CWR ask, ECE alone agrees. RFC 9768, section 3.1, has other
-    // combinations that agree.
+    // RFC 3168, section 6.1.1: ECE and CWR ask, ECE alone agrees. RFC 9768, section 3.1.1: with AE
+    // they ask for accurate ECN, and a codepoint agrees; 101 is reserved, and counts as agreement,
+    // and 111 comes from a host that reflects all bits.
     let (ece, cwr) = (segment.has(TcpFlags::ECE), segment.has(TcpFlags::CWR));
+    let ace = segment.flags.ace();
+    let accurate = if answers { (0b010..=0b110).contains(&ace) } else { ace == 0b111 };
+    let arrived = Ecn::of_ace_code(ace).filter(|_| answers).map(|ecn| match ecn {
+        Ecn::NotEct => "Not-ECT",
+        Ecn::Ect0 => "ECT(0)",
+        Ecn::Ect1 => "ECT(1)",
+        Ecn::Ce => "CE",
+    });
     Offer {
         mss: options.mss,
         window_scale: options.window_scale,
         sack: options.sack_permitted,
         timestamps: options.timestamps.is_some(),
-        ecn: if answers { ece || cwr } else { ece && cwr },
+        ecn: if answers { accurate || ece && !cwr } else { ece && cwr },
+        accurate_ecn: accurate,
+        syn_arrived_as: arrived,
         fast_open: segment.fast_open.map(|cookie| cookie.as_slice().len() as u8),
         window: segment.window,
     }

@@ -90,6 +90,50 @@ fn tshark_reads_what_send_sent_and_why() {
     });
 }
 
+/// A program sends L4S to another host of ackline's: accurate ECN in the handshake, ACE and the
+/// option on each ACK, ECT(1) on data. tshark has no complaint about any packet of it.
+#[test]
+fn tshark_reads_accurate_ecn_and_prague_without_a_warning() {
+    const NAME: &str = "capture::tshark_reads_accurate_ecn_and_prague_without_a_warning";
+    if !has_programs(NAME, &["tshark"]) {
+        return;
+    }
+    with_tun(NAME, || {
+        // The kernel's own accurate ECN, if it has that: Linux 6.18.
+        let accurate = std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "3").is_ok();
+        for options in [&["--pcap-split"][..], &["--plain"]] {
+            let (directory, path) = scratch("data");
+            let capture = directory.path().join("out.pcapng");
+            std::fs::write(&path, dull(1_000_001)).expect("written");
+            let (listener, to) = kernel_listener();
+            let args = ["send", "-o", "ecn=accurate", "--cc", "prague", text(&path), &to];
+            let more = ["--pcap", text(&capture), "--pcap-buffer", "256M"];
+            let child = Running::start(&mut ackline(&[&args[..], &more, options].concat()));
+            let (stream, _) = accept(&listener);
+            read_all(stream).expect("read to the end");
+            succeeded(&child.end());
+            assert_sound(&capture);
+            // Sequences that tshark analyses are notes; a warning is 0x00600000.
+            let complaints = tshark(
+                &capture,
+                "_ws.expert.severity >= 0x00600000",
+                &["frame.number", "_ws.expert.message"],
+            );
+            assert_eq!(complaints, Vec::<Vec<String>>::new(), "{options:?}");
+            let count = |filter: &str| tshark(&capture, filter, &["frame.number"]).len();
+            let syns = count("tcp.flags == 0x1c2");
+            assert!(syns > 0, "a SYN asks with AE, CWR and ECE");
+            // With a kernel that answers with accurate ECN, data is L4S, and ACKs have the option's kinds.
+            let l4s = count("tcp.len > 0 && ip.dsfield.ecn == 1");
+            let option = count("tcp.option_kind == 172 || tcp.option_kind == 174");
+            assert_eq!((l4s > 100, option > 0), (accurate, accurate), "{options:?}: {l4s} {option}");
+        }
+        if !accurate {
+            skip(NAME, &"the kernel has no accurate ECN, so only the offer was read");
+        }
+    });
+}
+
 #[test]
 fn tshark_reads_what_recv_received_over_ipv6() {
     const NAME: &str = "capture::tshark_reads_what_recv_received_over_ipv6";

@@ -11,6 +11,8 @@ pub(crate) struct Context {
     pub(crate) scale: Option<u8>,
     /// The largest segment by the handshake, without options.
     pub(crate) agreed_mss: Option<u32>,
+    /// The handshake agreed on accurate ECN.
+    pub(crate) accurate_ecn: bool,
 }
 
 impl Context {

@@ -3,6 +3,7 @@
 //! A [`Flow`] infers it from packets; a [`Sender`] and what it has [`Received`] are what a trace
 //! states.
 
+mod accurate;
 mod context;
 mod episodes;
 mod flow;

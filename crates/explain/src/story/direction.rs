@@ -276,4 +276,21 @@ pub struct Marks {
     pub echoes: u64,
     /// Packets that say that the window was reduced.
     pub reductions: u64,
+    /// What the receiver tells by accurate ECN, which has no echoes and no such packets.
+    pub accurate: Option<AccurateMarks>,
+}
+
+/// What a receiver tells by accurate ECN (RFC 9768).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AccurateMarks {
+    /// Marked packets by ACE, three bits of their count; at least, because it wraps around.
+    pub told: u64,
+    /// Segments with the option.
+    pub options: u64,
+    /// Bytes that arrived with ECT(0), by the option.
+    pub ect0_bytes: u64,
+    /// With CE.
+    pub ce_bytes: u64,
+    /// With ECT(1).
+    pub ect1_bytes: u64,
 }

@@ -62,8 +62,13 @@ pub struct Offer {
     pub sack: bool,
     /// Timestamps, RFC 7323.
     pub timestamps: bool,
-    /// ECN, RFC 3168.
+    /// ECN, RFC 3168 or RFC 9768.
     pub ecn: bool,
+    /// Accurate ECN, RFC 9768: a SYN asks for it, a SYN-ACK agrees to it if the SYN has.
+    pub accurate_ecn: bool,
+    /// With accurate ECN, how the SYN had arrived, as the SYN-ACK tells: `Not-ECT`, `ECT(0)`,
+    /// `ECT(1)` or `CE`.
+    pub syn_arrived_as: Option<&'static str>,
     /// Fast open, RFC 7413: octets of the cookie, zero for a request.
     pub fast_open: Option<u8>,
     /// The window of the packet.

@@ -9,7 +9,8 @@ mod time;
 
 pub use crate::found::Found;
 pub use direction::{
-    Acks, Congestion, Direction, Marks, PathChange, Received, Rtt, SlowStart, SlowStartEnd, Window,
+    AccurateMarks, Acks, Congestion, Direction, Marks, PathChange, Received, Rtt, SlowStart, SlowStartEnd,
+    Window,
 };
 pub use ends::{End, Handshake, Offer, Place, Reset, Vantage};
 pub use losses::{Episode, Losses};

@@ -76,7 +76,24 @@ pub(super) fn direction(page: &mut Page, name: &str, direction: &Direction, conn
         page.entry("Window", &self::window(window));
     }
     let marks = direction.marks;
-    if marks.capable + marks.echoes > 0 {
+    if let Some(told) = marks.accurate {
+        let mut text = format!(
+            "accurate: {} packets could be marked, {} passed with a mark; ACE tells of {} marks",
+            grouped(marks.capable),
+            grouped(marks.marked),
+            grouped(told.told)
+        );
+        if told.options > 0 {
+            text += &format!(
+                ", {} options of {} with ECT(0), {} with ECT(1), {} with CE",
+                grouped(told.options),
+                size(told.ect0_bytes),
+                size(told.ect1_bytes),
+                size(told.ce_bytes)
+            );
+        }
+        page.entry("ECN", &text);
+    } else if marks.capable + marks.echoes > 0 {
         page.entry(
             "ECN",
             &format!(

@@ -82,7 +82,7 @@ pub(super) fn handshake(connection: &Connection) -> String {
     let flags = [
         (syn.sack, answer.sack, "SACK"),
         (syn.timestamps, answer.timestamps, "timestamps"),
-        (syn.ecn, answer.ecn, "ECN"),
+        (syn.ecn, answer.ecn, if syn.accurate_ecn && answer.accurate_ecn { "accurate ECN" } else { "ECN" }),
     ];
     for (asked, agreed, name) in flags {
         parts.push(match (asked, agreed) {
@@ -90,6 +90,13 @@ pub(super) fn handshake(connection: &Connection) -> String {
             (true, false) => format!("{name} refused by the server"),
             (false, _) => format!("no {name}"),
         });
+    }
+    match answer.syn_arrived_as {
+        Some(codepoint) if syn.accurate_ecn => parts.push(format!("the SYN arrived as {codepoint}")),
+        _ if syn.accurate_ecn && answer.ecn && !answer.accurate_ecn => {
+            parts.push("the client asked for accurate ECN".to_owned());
+        }
+        _ => {}
     }
     match syn.fast_open {
         Some(0) => parts.push("asks for a fast-open cookie".to_owned()),
@@ -113,7 +120,12 @@ pub(super) fn handshake(connection: &Connection) -> String {
 fn offered(offer: Offer) -> String {
     let mut parts = vec![offer.mss.map_or_else(|| "no MSS".to_owned(), |mss| format!("MSS {mss}"))];
     parts.extend(offer.window_scale.map(|scale| format!("window scale {scale}")));
-    for (has, name) in [(offer.sack, "SACK"), (offer.timestamps, "timestamps"), (offer.ecn, "ECN")] {
+    for (has, name) in [
+        (offer.sack, "SACK"),
+        (offer.timestamps, "timestamps"),
+        (offer.ecn && !offer.accurate_ecn, "ECN"),
+        (offer.accurate_ecn, "accurate ECN"),
+    ] {
         if has {
             parts.push(name.to_owned());
         }

@@ -116,3 +116,34 @@ fn marks_end_slow_start() {
         assert_eq!(direction.losses.retransmissions, 0);
     }
 }
+
+/// RFC 9768: three bits of each ACK are a count, and neither an echo nor the sender's reduction.
+#[test]
+fn accurate_ecn_is_told_as_counts() {
+    let lines = format!(
+        "[conn]\necn = \"accurate\"\ncc = \"prague\"\n{BULK}[[link]]\nname = \"wire\"\nbetween = [\"a\", \"b\"]\nrate = \"10mbit\"\n\
+         delay = \"20ms\"\nqueue = {{ kind = \"dualpi2\", limit = \"200ms\" }}\n"
+    );
+    for at in EVERYWHERE {
+        let connection = explained(&lines, at, Comments::Removed);
+        let (syn, answer) = (connection.handshake.syn.unwrap(), connection.handshake.syn_ack.unwrap());
+        assert!(syn.accurate_ecn && answer.accurate_ecn, "{syn:?} {answer:?}");
+        assert_eq!(answer.syn_arrived_as, Some("Not-ECT"));
+        let direction = client(&connection);
+        let marks = direction.marks;
+        assert_eq!((marks.echoes, marks.reductions), (0, 0), "{at:?}: ACE is no echo");
+        let told = marks.accurate.unwrap();
+        assert!(told.told > 10 && told.options > 100, "{at:?}: {told:?}");
+        assert!(
+            told.ect1_bytes > 1_000_000 && told.ce_bytes > 10_000 && told.ect0_bytes == 0,
+            "{at:?}: {told:?}"
+        );
+        if at == At::Receiver {
+            // All that passed with a mark arrived, but for what the last ACKs would have told.
+            assert!(marks.marked.abs_diff(told.told) <= 8, "{marks:?}");
+        }
+        let text = ackline_explain::text::page(&connection);
+        assert!(text.contains("accurate ECN, the SYN arrived as Not-ECT"), "{text}");
+        assert!(text.contains("accurate: ") && text.contains("ACE tells of "), "{text}");
+    }
+}

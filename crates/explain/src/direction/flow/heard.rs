@@ -1,6 +1,7 @@
 //! What came back: ACKs, SACK, windows.
 
 use super::{Flow, is_after};
+use crate::direction::accurate::Feedback;
 use crate::direction::positions::ORIGIN;
 use crate::direction::{Context, since};
 use crate::segment::Segment;
@@ -22,8 +23,7 @@ impl Flow {
         if ack + (1 << 30) < self.tally.snd_nxt || ack < ORIGIN {
             return;
         }
-        self.marks.echoes += u64::from(segment.has(TcpFlags::ECE) && !syn);
-        if segment.has(TcpFlags::ECE) && !syn {
+        if self.tells_of_mark(segment, ack, context) {
             self.tally.slow_start.end(at, SlowStartEnd::Mark);
         }
         let edge = self.note_window(segment, ack, context);
@@ -52,6 +52,25 @@ impl Flow {
             sacks,
             self.tally.outstanding.sacked(),
         );
+    }
+
+    /// True if a segment of the receiver tells of a mark.
+    fn tells_of_mark(&mut self, segment: &Segment<'_>, ack: u64, context: &Context) -> bool {
+        if segment.has(TcpFlags::SYN) {
+            return false;
+        }
+        // Without the handshake the option shows it.
+        if self.feedback.is_none() && (context.accurate_ecn || segment.options.accecn.is_some()) {
+            self.feedback = Some(Feedback::default());
+        }
+        let Some(feedback) = &mut self.feedback else {
+            self.marks.echoes += u64::from(segment.has(TcpFlags::ECE));
+            return segment.has(TcpFlags::ECE);
+        };
+        // RFC 9768, section 3.2.2.1: the ACK of a SYN-ACK tells how that arrived. An older segment
+        // tells older counts.
+        let is_code = ack == ORIGIN && segment.length == 0;
+        !is_code && ack >= self.tally.snd_una && feedback.hear(segment)
     }
 
     fn note_window(&mut self, segment: &Segment<'_>, ack: u64, context: &Context) -> Option<u64> {

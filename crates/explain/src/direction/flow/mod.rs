@@ -8,6 +8,7 @@ mod again;
 mod heard;
 mod wait;
 
+use super::accurate::Feedback;
 use super::positions::ORIGIN;
 use super::rtt::RoundTrips;
 use super::slow_start::SlowStartWatch;
@@ -34,6 +35,8 @@ pub(crate) struct Flow {
     /// Round trips from the capture to the sender, if it is away from there.
     rtt_before: RoundTrips,
     marks: Marks,
+    /// What the receiver tells by accurate ECN, once that is known to be in use.
+    feedback: Option<Feedback>,
     mss: u32,
     /// The SYN has passed: what comes first in the stream is known.
     opened: bool,
@@ -63,6 +66,7 @@ impl Flow {
             view: SenderView::new(records / 2),
             rtt_before: RoundTrips::default(),
             marks: Marks::default(),
+            feedback: None,
             mss: 0,
             opened: false,
             sent_ns: 0,
@@ -120,7 +124,8 @@ impl Flow {
         self.marks.capable += u64::from(segment.ecn == 1 || segment.ecn == 2 || segment.ecn == CE);
         self.marks.marked += u64::from(segment.ecn == CE);
         let syn = segment.has(TcpFlags::SYN);
-        self.marks.reductions += u64::from(segment.has(TcpFlags::CWR) && !syn);
+        let classic = self.feedback.is_none() && !context.accurate_ecn;
+        self.marks.reductions += u64::from(segment.has(TcpFlags::CWR) && !syn && classic);
         let has_fin = segment.has(TcpFlags::FIN);
         if has_fin {
             self.tally.finishes(at, start + u64::from(segment.length));
@@ -233,7 +238,7 @@ impl Flow {
         Direction {
             mss: mss as u32,
             rtt_before: self.rtt_before.finish(),
-            marks: self.marks,
+            marks: Marks { accurate: self.feedback.map(|feedback| feedback.marks()), ..self.marks },
             ..self.tally.finish(start_ns, mss)
         }
     }
