@@ -342,7 +342,9 @@ impl<'a> Pair<'a> {
                     // The first look accepts it.
                     here.endpoint.conn(conn);
                     // An old SYN that comes once the connection is over opens no other one.
-                    here.listener.take().map(|listener| here.endpoint.unlisten(self.now, listener));
+                    if let Some(listener) = here.listener.take() {
+                        here.endpoint.unlisten(self.now, listener);
+                    }
                 }
                 Event::Flushed(conn) if Some(conn) == here.conn => {
                     self.reference.is_delivered(end).map_err(|what| format!("flushed at {end}: {what}"))?;

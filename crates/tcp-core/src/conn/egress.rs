@@ -332,7 +332,6 @@ impl Connection {
             && (!handshake.fast_open.early || plan.reason == SendReason::SynAck)
         {
             ack = self.syn_header(now, host, plan, handshake, header);
-            header.tos |= plan.mark(self.codepoint(plan)).bits();
         } else {
             header.flags = TcpFlags::ACK;
             if self.snd.may_fragment() {
@@ -354,18 +353,18 @@ impl Connection {
                 // RFC 7323, section 3.2: an RST SHOULD carry the timestamps; its other options are
                 // irrelevant.
                 header.options = TcpOptions { timestamps: header.options.timestamps, ..TcpOptions::NONE };
-                header.tos |= plan.mark(self.codepoint(plan)).bits();
             } else {
                 header.flags = header.flags.union(numbers.ecn);
-                header.tos |= plan.mark(self.codepoint(plan)).bits();
-                if plan.class == SegmentClass::Data && plan.len > 0 {
-                    if self.snd.ecn().is_some_and(|ecn| ecn.cwr_due) {
-                        header.flags = header.flags.union(TcpFlags::CWR);
-                    }
+                if plan.class == SegmentClass::Data
+                    && plan.len > 0
+                    && self.snd.ecn().is_some_and(|ecn| ecn.cwr_due)
+                {
+                    header.flags = header.flags.union(TcpFlags::CWR);
                 }
                 ack = Some(numbers);
             }
         }
+        header.tos |= plan.mark(self.codepoint(plan)).bits();
         if plan.fin {
             header.flags = header.flags.union(TcpFlags::FIN);
         }
