@@ -50,6 +50,8 @@ struct Socket {
     read_shut: bool,
     /// The peer has sent its FIN.
     peer_closed: bool,
+    /// So has this side: a reset in LAST-ACK or CLOSING is told by another name than in CLOSE-WAIT.
+    write_shut: bool,
     /// The connection's error was returned.
     error_told: bool,
     /// `connect` has returned EINPROGRESS.
@@ -261,6 +263,7 @@ impl Socket {
             zero_copy: None,
             read_shut: false,
             peer_closed: false,
+            write_shut: false,
             error_told: false,
             connect_told: false,
             success_told: false,
@@ -289,7 +292,7 @@ impl Socket {
     const fn errno(&self, error: ConnError) -> Errno {
         match error {
             ConnError::Refused => "ECONNREFUSED",
-            ConnError::Reset if self.peer_closed => "EPIPE",
+            ConnError::Reset if self.peer_closed && !self.write_shut => "EPIPE",
             ConnError::TimedOut => "ETIMEDOUT",
             ConnError::Unreachable => "EHOSTUNREACH",
             ConnError::Aborted => "ECONNABORTED",

@@ -225,6 +225,7 @@ impl Sockets {
             return Ok(Attempt::Failed("ENOTCONN"));
         }
         socket.read_shut |= how != 1;
+        socket.write_shut |= how != 0;
         if how != 0
             && let Some(mut conn) = world.endpoint.conn(id)
         {
