@@ -2,6 +2,7 @@
 
 use ackline::Registry;
 use ackline::core::config::{AcceptConfig, ConnConfig, ListenOn, Target};
+use ackline::core::policy::spec::PolicyKind;
 use ackline::core::{Duration, Instant};
 use ackline_netsim::app::{Amount, Bulk, Reading, Sink};
 use ackline_netsim::impair::{DropList, Which};
@@ -9,7 +10,7 @@ use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnSample, RecordOptions, Recorder};
 use ackline_netsim::topologies::{self, Duplex, HostSpec};
 use ackline_netsim::{Change, LinkSpec, Sim};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// One flow over a path of 1 Gbit/s and this round-trip time, which loses one packet after `loss`:
@@ -146,4 +147,46 @@ fn a_stall_costs_dclor_no_retransmissions_and_go_back_n_a_window() {
     assert!(retransmits >= timeouts + 10, "{retransmits} retransmissions, {timeouts} timeouts");
     let to_repair = |comment: &&String| comment.contains("rto phase: open to repair");
     assert_eq!(comments.iter().filter(to_repair).count(), 1);
+}
+
+/// Bytes that arrive of a transfer over IPv6 and 40 ms, while packets of more than `most` octets
+/// vanish without a word.
+fn through_a_narrow_path(rto: &str, most: usize, bytes: u64, end: Instant) -> u64 {
+    let mut sim = Sim::new(1);
+    let (local, remote) = ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
+    let [from, to] = [local, remote].map(|address: IpAddr| {
+        let HostSpec { mut config, scheduler, egress } = HostSpec::default();
+        config.addresses = vec![address];
+        sim.add_host(config, scheduler, egress)
+    });
+    let link = || LinkSpec::new(10_000_000, Duration::from_millis(20));
+    let long = Which::Predicate(Box::new(move |_, packet| packet.len() > most));
+    sim.add_link(from, to, link().with_impairment(DropList::new(long)));
+    sim.add_link(to, from, link());
+    let config = Arc::new({
+        let mut config: ConnConfig = Registry::default().conn_config();
+        config.policies.rto = Registry::default().rto(rto).unwrap();
+        config
+    });
+    let sink = Sink::new(ListenOn::Port(80), AcceptConfig::new(config.clone()), Reading::Instant);
+    let sink = sim.add_app(to, Instant::ZERO, sink);
+    let target = Target::new(SocketAddr::new(remote, 80));
+    sim.add_app(from, Instant::ZERO, Bulk::new(target, config, Amount::Bytes(bytes)));
+    sim.run_until(end);
+    sim.app::<Sink>(sink).unwrap().received()
+}
+
+/// RFC 4821, section 7.7: a path that carries small packets alone is noticed, whatever the response
+/// to a timeout sends. DCLOR's timer sends the end of the data, which may be a segment that
+/// arrives.
+#[test]
+fn each_response_finds_a_black_hole() {
+    for rto in Registry::default().list(PolicyKind::Rto).into_iter().map(|info| info.name) {
+        for most in [1_300, 1_400] {
+            for bytes in [1_000_000, 9_000, 1_440, 3_000] {
+                let received = through_a_narrow_path(rto, most, bytes, Instant::from_secs(60));
+                assert!(received == bytes, "{rto}: {received} of {bytes} bytes through {most}");
+            }
+        }
+    }
 }
