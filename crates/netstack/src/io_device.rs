@@ -24,7 +24,7 @@ pub(crate) struct IoDevice<D> {
     /// A packet that the device had no room for.
     unsent: Vec<u8>,
     /// Takes what is no IP packet.
-    strangers: Sender<Vec<u8>>,
+    unknown: Sender<Vec<u8>>,
     /// The task that waited for the device last. Every call to the device names it, whichever task
     /// makes it: a device remembers only the latest for each direction.
     waiting: Waker,
@@ -32,7 +32,7 @@ pub(crate) struct IoDevice<D> {
 }
 
 impl<D: AsyncRead + AsyncWrite + Unpin> IoDevice<D> {
-    pub(crate) fn new(device: D, mtu: u32, has_information: bool, strangers: Sender<Vec<u8>>) -> Self {
+    pub(crate) fn new(device: D, mtu: u32, has_information: bool, unknown: Sender<Vec<u8>>) -> Self {
         let buffer = vec![0; LONGEST + INFORMATION];
         Self {
             device,
@@ -41,7 +41,7 @@ impl<D: AsyncRead + AsyncWrite + Unpin> IoDevice<D> {
             buffer,
             read: 0,
             unsent: vec![],
-            strangers,
+            unknown,
             waiting: Waker::noop().clone(),
             stats: DeviceStats::default(),
         }
@@ -66,8 +66,8 @@ impl<D: AsyncRead + AsyncWrite + Unpin> IoDevice<D> {
                 self.read = length;
             } else {
                 self.stats.rx_malformed += 1;
-                // Beyond the queue's limit they are lost, so that nobody fills the memory.
-                let _ = self.strangers.try_send(packet.to_vec());
+                // Beyond the queue's limit they are lost, which bounds the memory that they take.
+                let _ = self.unknown.try_send(packet.to_vec());
             }
         }
         Poll::Ready(Ok(()))
@@ -152,7 +152,7 @@ impl<D: AsyncRead + AsyncWrite + Unpin + Send> Device for IoDevice<D> {
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.waiting.clone_from(cx.waker());
-        // The packet that waits has nobody else to send it.
+        // The task that reads also sends the packet that waits.
         let _ = self.poll_drain(cx);
         self.poll_fill(cx)
     }
@@ -217,8 +217,8 @@ mod tests {
     #[tokio::test]
     async fn packets_have_information_in_front_of_them_and_what_is_no_packet_goes_elsewhere() {
         let (near, mut far) = tokio::io::duplex(1000);
-        let (strangers, strange) = queue(4);
-        let mut device = IoDevice::new(near, 1500, true, strangers);
+        let (unknown, received) = queue(4);
+        let mut device = IoDevice::new(near, 1500, true, unknown);
         assert_eq!(device.try_recv().expect_err("nothing").kind(), io::ErrorKind::WouldBlock);
         far.write_all(&[&[0, 0, 8, 0], &packet()[..]].concat()).await.expect("written");
         poll_fn(|cx| device.poll_readable(cx)).await.expect("readable");
@@ -226,7 +226,7 @@ mod tests {
 
         far.write_all(&[0, 0, 8, 0, 0x25, 1, 2]).await.expect("written");
         assert_eq!(device.try_recv().expect_err("no IP").kind(), io::ErrorKind::WouldBlock);
-        assert_eq!(poll_fn(|cx| strange.poll_next(cx)).await, Some(vec![0x25, 1, 2]));
+        assert_eq!(poll_fn(|cx| received.poll_next(cx)).await, Some(vec![0x25, 1, 2]));
         assert_eq!(device.stats().rx_malformed, 1);
 
         device.try_send(&packet(), [&[], &[]], None, TxChecksum::Complete).expect("sent");

@@ -5,6 +5,7 @@
 pub mod ipstack;
 pub mod netstack_smoltcp;
 
+mod accept;
 #[cfg(feature = "futures-io")]
 mod futures_streams;
 mod io_device;

@@ -40,7 +40,7 @@ impl QueueDevice {
         if length > self.mtu as usize {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the packet is larger than the MTU"));
         }
-        // Nothing is copied in vain: several senders may be after the room, but then this one waits.
+        // Before the copy. Another sender may take the room meanwhile; then this one waits.
         if !self.outgoing.has_room() {
             return Err(io::ErrorKind::WouldBlock.into());
         }

@@ -179,7 +179,7 @@ async fn datagrams_come_from_the_sink_and_leave_by_the_stream() {
     let mixed = writer.send((vec![1], address("[2001:db8::1]:53"), address(CLIENT))).await;
     assert_eq!(mixed.expect_err("two families").kind(), ErrorKind::InvalidInput);
 
-    // What was damaged on its way is nobody's.
+    // A damaged datagram is dropped.
     let mut damaged = datagram(b"there", CLIENT, SERVER);
     damaged[28] ^= 1;
     stack.send(damaged).await.expect("dropped");

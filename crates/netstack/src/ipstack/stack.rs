@@ -5,6 +5,7 @@ use super::error::{IpStackError, Result};
 use super::tcp::IpStackTcpStream;
 use super::udp::IpStackUdpStream;
 use super::unknown::IpStackUnknownTransport;
+use crate::accept::poll_connection;
 use crate::io_device::IoDevice;
 use crate::queue::{Receiver, queue};
 use ackline_registry::Registry;
@@ -16,13 +17,13 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 
-/// What is no IP packet and waits to be accepted; more is lost.
-const STRANGERS: usize = 64;
+/// Reads of the device that are no IP packets and wait to be accepted; more are lost.
+const UNKNOWN: usize = 64;
 
 /// A stack over a device. Dropping it ends it, with all that has been accepted.
 pub struct IpStack {
@@ -41,7 +42,7 @@ struct Parts {
     listener: TcpListener,
     flows: IncomingUdp,
     packets: Arc<Packets>,
-    strangers: Receiver<Vec<u8>>,
+    unknown: Receiver<Vec<u8>>,
     /// Which of these is asked first, so that none keeps the others waiting.
     turn: usize,
     mtu: u16,
@@ -86,14 +87,14 @@ impl Parts {
     where
         Device: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (sender, strangers) = queue(STRANGERS);
+        let (sender, unknown) = queue(UNKNOWN);
         let device = IoDevice::new(device, config.mtu.into(), config.packet_information, sender);
         let (stack, driver) = build(config, device)?;
         Ok(Self {
             listener: stack.listen(ListenOn::Any)?,
             flows: stack.incoming_udp()?,
             packets: Arc::new(stack.packets()?),
-            strangers,
+            unknown,
             turn: 0,
             mtu: config.mtu,
             tcp_timeout: config.tcp_config.timeout,
@@ -108,7 +109,7 @@ impl Parts {
                 0 => self.poll_connection(cx),
                 1 => self.poll_flow(cx),
                 2 => self.poll_packet(cx),
-                _ => match self.strangers.poll_next(cx) {
+                _ => match self.unknown.poll_next(cx) {
                     Poll::Ready(Some(packet)) => Poll::Ready(Ok(IpStackStream::UnknownNetwork(packet))),
                     // The others say that the device is gone.
                     Poll::Ready(None) | Poll::Pending => Poll::Pending,
@@ -122,45 +123,27 @@ impl Parts {
     }
 
     fn poll_connection(&self, cx: &mut Context<'_>) -> Poll<io::Result<IpStackStream>> {
-        loop {
-            return match self.listener.poll_accept(cx) {
-                Poll::Ready(Ok((stream, _))) => {
-                    // One that has been reset meanwhile has no address any more.
-                    let Ok(stream) = IpStackTcpStream::new(stream, self.tcp_timeout) else { continue };
-                    Poll::Ready(Ok(IpStackStream::Tcp(stream)))
-                }
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                Poll::Pending => Poll::Pending,
-            };
-        }
+        let (stream, client, destination) = ready!(poll_connection(&self.listener, cx))?;
+        let stream = IpStackTcpStream::new(stream, client, destination, self.tcp_timeout);
+        Poll::Ready(Ok(IpStackStream::Tcp(stream)))
     }
 
     fn poll_flow(&self, cx: &mut Context<'_>) -> Poll<io::Result<IpStackStream>> {
         loop {
-            return match self.flows.poll_accept(cx) {
-                Poll::Ready(Ok(flow)) => {
-                    let Ok(flow) = IpStackUdpStream::new(flow) else { continue };
-                    Poll::Ready(Ok(IpStackStream::Udp(flow)))
-                }
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                Poll::Pending => Poll::Pending,
-            };
+            let flow = ready!(self.flows.poll_accept(cx))?;
+            // One that has ended meanwhile has no address any more.
+            if let Ok(flow) = IpStackUdpStream::new(flow) {
+                return Poll::Ready(Ok(IpStackStream::Udp(flow)));
+            }
         }
     }
 
     fn poll_packet(&self, cx: &mut Context<'_>) -> Poll<io::Result<IpStackStream>> {
         loop {
-            return match self.packets.poll_recv(cx) {
-                Poll::Ready(Ok(packet)) => {
-                    let Some(packet) = IpStackUnknownTransport::new(packet, self.mtu, self.packets.clone())
-                    else {
-                        continue;
-                    };
-                    Poll::Ready(Ok(IpStackStream::UnknownTransport(packet)))
-                }
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                Poll::Pending => Poll::Pending,
-            };
+            let packet = ready!(self.packets.poll_recv(cx))?;
+            if let Some(packet) = IpStackUnknownTransport::new(packet, self.mtu, self.packets.clone()) {
+                return Poll::Ready(Ok(IpStackStream::UnknownTransport(packet)));
+            }
         }
     }
 }

@@ -27,10 +27,14 @@ pub struct IpStackTcpStream {
 }
 
 impl IpStackTcpStream {
-    pub(super) fn new(stream: TcpStream, timeout: Duration) -> io::Result<Self> {
-        let (client, destination) = (stream.peer_addr()?, stream.local_addr()?);
+    pub(super) fn new(
+        stream: TcpStream,
+        client: SocketAddr,
+        destination: SocketAddr,
+        timeout: Duration,
+    ) -> Self {
         let alarm = Box::pin(sleep(timeout));
-        Ok(Self { stream, client, destination, timeout, active: Instant::now(), alarm })
+        Self { stream, client, destination, timeout, active: Instant::now(), alarm }
     }
 
     /// The client, which is on this side of the tunnel.

@@ -171,7 +171,7 @@ impl StackBuilder {
         if !self.enable_tcp {
             builder = builder.configure(|host| host.reset_unknown = false);
         }
-        // Whole datagrams never reach the stack, and of those in fragments nobody is told either.
+        // Whole datagrams never reach the stack; those in fragments are not refused, either.
         builder = builder.configure(|host| host.refuse_datagrams = false);
         let (stack, driver) = self.settings(builder).map_err(|error| invalid(&error.to_string()))?.build()?;
         let (udp, udp_socket) = if self.enable_udp {
@@ -187,7 +187,7 @@ impl StackBuilder {
         let runner = if self.enable_tcp {
             Some(runner)
         } else {
-            // It puts fragments together, and needs nobody who starts it.
+            // It puts fragments together; the program has no runner to start.
             runtime.spawn(runner);
             None
         };

@@ -1,10 +1,11 @@
 //! Connections: a listener for every address and port, and their streams.
 
+use crate::accept::poll_connection;
 use futures_core::Stream;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The connections to any address and port: a stream of each with its client and the address that
@@ -25,18 +26,10 @@ impl Stream for TcpListener {
 
     /// `None` when the stack has ended.
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            return match self.listener.poll_accept(cx) {
-                Poll::Ready(Ok((stream, _))) => {
-                    // One that has been reset meanwhile has no address any more.
-                    let Ok(stream) = TcpStream::new(stream) else { continue };
-                    let (client, destination) = (stream.local, stream.remote);
-                    Poll::Ready(Some((stream, client, destination)))
-                }
-                Poll::Ready(Err(_)) => Poll::Ready(None),
-                Poll::Pending => Poll::Pending,
-            };
-        }
+        let next = ready!(poll_connection(&self.listener, cx));
+        Poll::Ready(
+            next.ok().map(|(stream, local, remote)| (TcpStream { stream, local, remote }, local, remote)),
+        )
     }
 }
 
@@ -50,11 +43,6 @@ pub struct TcpStream {
 }
 
 impl TcpStream {
-    fn new(stream: ackline_runtime::TcpStream) -> io::Result<Self> {
-        let (local, remote) = (stream.peer_addr()?, stream.local_addr()?);
-        Ok(Self { stream, local, remote })
-    }
-
     /// The client, which is on this side of the tunnel.
     #[must_use]
     pub const fn local_addr(&self) -> &SocketAddr {
