@@ -51,7 +51,7 @@ pub struct DualPi2Params {
     pub mark_from: Duration,
     /// From there, over which its probability rises to 1.
     pub mark_range: Duration,
-    /// L marks nothing of its own while it holds no more than these packets.
+    /// L itself marks only while it holds more than these packets.
     pub mark_packets: u32,
     /// Percent of the bytes for C if both wait.
     pub classic_share: u32,
@@ -110,7 +110,7 @@ impl Keyed for DualPi2Params {
         Key::integer(
             "mark_packets",
             0..=1_000,
-            "it marks nothing of its own while it holds no more than these packets",
+            "the L4S queue itself marks only while it holds more than these packets",
             |it| &mut it.mark_packets,
         ),
         Key::integer(
@@ -221,7 +221,7 @@ impl DualPi2 {
     fn l4s(&mut self, sojourn: Duration, packets: usize, prob: f64, may_drop: bool) -> Verdict {
         let DualPi2Params { mark_from, mark_range, mark_packets, .. } = self.params;
         let ramp = Ramp { min: mark_from, range: mark_range, min_packets: mark_packets as usize };
-        match self.coupling.l4s(no_dice, prob, ramp.probability(sojourn, packets)) {
+        match self.coupling.l4s(never, prob, ramp.probability(sojourn, packets)) {
             Verdict::Drop if !may_drop => Verdict::Mark,
             verdict => verdict,
         }
@@ -233,7 +233,7 @@ impl DualPi2 {
         if !capable && !may_drop {
             return Verdict::Pass;
         }
-        match self.coupling.classic(no_dice, prob, capable) {
+        match self.coupling.classic(never, prob, capable) {
             Verdict::Drop if !may_drop => Verdict::Mark,
             verdict => verdict,
         }
@@ -267,8 +267,9 @@ impl DualPi2 {
     }
 }
 
-/// Marks come at even distances, not at random.
-const fn no_dice(_: f64) -> bool {
+/// The chance of an event for [`Arithmetic::Real`](crate::aqm::Arithmetic::Real), which picks packets
+/// at even distances and not at random.
+const fn never(_: f64) -> bool {
     false
 }
 

@@ -222,21 +222,11 @@ mod tests {
         delays
     }
 
-    /// Linux's defaults: 41/256 and 819/256 Hz each 16 ms.
-    fn linux(arithmetic: Arithmetic) -> PiParams {
-        PiParams {
-            update: Duration::from_millis(16),
-            alpha: 41.0 / 256.0,
-            beta: 819.0 / 256.0,
-            arithmetic,
-            ..PiParams::default()
-        }
-    }
-
     #[test]
     fn classic_traffic_survives_l4s_traffic_that_does_not_respond() {
         for arithmetic in [Arithmetic::Real, Arithmetic::Linux] {
-            let mut bench = bench(DualPi2Params { pi: linux(arithmetic), ..DualPi2Params::default() });
+            let mut bench =
+                bench(DualPi2Params { pi: PiParams::linux(arithmetic), ..DualPi2Params::default() });
             load(&mut bench, 10_000, 1.2, 0.5);
             let [_, classic] = load(&mut bench, 20_000, 1.2, 0.5);
             assert!(classic.len() >= 2_000, "{arithmetic:?}, seed 5: {} packets", classic.len());

@@ -67,8 +67,8 @@ impl Coupling {
     }
 
     /// A packet of L4S leaves, which its own queue would mark with the probability `native`
-    /// (figure 7, lines 5 to 13). `chance` throws dice with a probability;
-    /// [`Arithmetic::Real`] needs none.
+    /// (figure 7, lines 5 to 13). `chance` draws an event with a probability; [`Arithmetic::Real`]
+    /// never asks it.
     pub fn l4s(&mut self, mut chance: impl FnMut(f64) -> bool, prob: f64, native: f64) -> Verdict {
         let p_cl = self.p_cl(prob);
         if p_cl < 1.0 {

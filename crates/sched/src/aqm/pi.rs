@@ -23,6 +23,20 @@ pub struct PiParams {
     pub arithmetic: Arithmetic,
 }
 
+impl PiParams {
+    /// Linux's defaults: weights of 41/256 and 819/256 Hz, and an update each 16 ms.
+    #[must_use]
+    pub const fn linux(arithmetic: Arithmetic) -> Self {
+        Self {
+            target: Duration::from_millis(15),
+            update: Duration::from_millis(16),
+            alpha: 41.0 / 256.0,
+            beta: 819.0 / 256.0,
+            arithmetic,
+        }
+    }
+}
+
 impl Default for PiParams {
     /// For a maximum round-trip time of 100 ms.
     fn default() -> Self {
@@ -145,17 +159,6 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// Linux's defaults: 41/256 and 819/256 Hz each 16 ms.
-    fn linux(arithmetic: Arithmetic) -> PiParams {
-        PiParams {
-            update: Duration::from_millis(16),
-            alpha: 41.0 / 256.0,
-            beta: 819.0 / 256.0,
-            arithmetic,
-            ..PiParams::default()
-        }
-    }
-
     fn course(params: PiParams, millis: &[u64]) -> Vec<f64> {
         let mut pi = PiController::new(params);
         let after = |delay: &u64| {
@@ -201,14 +204,14 @@ mod tests {
             0.017_617_187,
             0.015_214_844,
         ];
-        for (found, expected) in course(linux(Arithmetic::Real), &DELAYS).iter().zip(expected) {
+        for (found, expected) in course(PiParams::linux(Arithmetic::Real), &DELAYS).iter().zip(expected) {
             assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
         }
     }
 
     #[test]
     fn calculates_in_integers_as_linux() {
-        let mut pi = PiController::new(linux(Arithmetic::Linux));
+        let mut pi = PiController::new(PiParams::linux(Arithmetic::Linux));
         let mut after = |nanos: u64| {
             pi.update(Duration::from_nanos(nanos));
             match pi.prob {
@@ -232,7 +235,7 @@ mod tests {
             75_625_000,
         ];
         assert_eq!(delays.map(&mut after), expected);
-        let mut pi = PiController::new(linux(Arithmetic::Linux));
+        let mut pi = PiController::new(PiParams::linux(Arithmetic::Linux));
         pi.update(Duration::from_secs(4));
         assert_eq!(pi.prob(), 1.0, "it does not wrap");
         pi.update(Duration::ZERO);

@@ -318,9 +318,9 @@ pub struct Descriptor {
     pub segments: u32,
     /// When it was queued.
     pub queued_at: Instant,
-    /// Its ECN codepoint, as far as that is known before the packet is built. A scheduler that is
-    /// an active queue management marks a packet by popping it with [`Ecn::Ce`]. Only one that is
-    /// ECN-capable can be marked.
+    /// Its ECN codepoint, as far as that is known before the packet is built. For active queue
+    /// management, a scheduler marks a packet by popping it with [`Ecn::Ce`]; without effect if it
+    /// is not ECN-capable.
     pub ecn: Ecn,
 }
 
@@ -399,10 +399,10 @@ impl LinkView {
 pub enum Popped {
     /// Send this.
     Packet(Descriptor),
-    /// Lose this, as a router with active queue management drops a packet: TCP finds out by the
-    /// ACKs that follow. Data is lost unless an expired retransmission timer sends it, and so are
-    /// ACKs that keep their numbers and packets without a connection. Any other packet leaves, and
-    /// counts as an answer that cannot be true.
+    /// Drop this, as a router with active queue management does; TCP learns of it from the ACKs
+    /// that follow. Permitted for data that no expired retransmission timer sends, ACKs that keep
+    /// their numbers, and packets without a connection. Any other packet is sent, and the answer
+    /// counts as overruled (`AcklineEgressOverruled`).
     Drop(Descriptor),
     /// Packets are queued, but none may leave before this instant (a shaper).
     NotBefore(Instant),

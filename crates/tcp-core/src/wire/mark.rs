@@ -1,5 +1,4 @@
-//! The ECN field of packets that have octets (RFC 3168, section 5), for whoever marks them on the
-//! way.
+//! The ECN field of packets that have been built (RFC 3168, section 5), to read and to mark.
 
 use super::{Ecn, checksum};
 
