@@ -31,15 +31,16 @@ const DOMAIN_SEARCH: u8 = 119;
 /// The server, with its leases.
 #[derive(Debug)]
 pub(super) struct DhcpServer {
-    mac: MacAddress,
-    own: Ipv4Net,
-    lease: Duration,
-    resolvers: Vec<Ipv4Addr>,
-    domain: Option<String>,
+    pub(super) mac: MacAddress,
+    /// Its address, and the network that it serves.
+    pub(super) own: Ipv4Net,
+    pub(super) lease: Duration,
+    pub(super) resolvers: Vec<Ipv4Addr>,
+    pub(super) domain: Option<String>,
     /// The search list as it is sent; empty: none.
-    search: Vec<u8>,
-    mtu: u16,
-    leases: Leases,
+    pub(super) search: Vec<u8>,
+    pub(super) mtu: u16,
+    pub(super) leases: Leases,
 }
 
 /// What became of a message.
@@ -56,19 +57,6 @@ pub(super) enum Answer {
 }
 
 impl DhcpServer {
-    pub(super) fn new(
-        mac: MacAddress,
-        own: Ipv4Net,
-        lease: Duration,
-        resolvers: Vec<Ipv4Addr>,
-        (domain, search): (Option<String>, Vec<u8>),
-        mtu: u32,
-        leases: Leases,
-    ) -> Self {
-        let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
-        Self { mac, own, lease, resolvers, domain, search, mtu, leases }
-    }
-
     /// Its address, which names it.
     pub(super) fn address(&self) -> Ipv4Addr {
         self.own.addr()

@@ -190,16 +190,16 @@ impl Provisioner {
                 IpAddr::V6(_) => None,
             });
             let reserved = v4.iter().map(Ipv4Net::addr).chain(others).collect();
-            let leases = Leases::new(own.trunc(), reserved, provision.hosts.clone());
-            DhcpServer::new(
+            DhcpServer {
                 mac,
                 own,
-                provision.lease,
-                resolvers4,
-                (provision.domain.clone(), provision.search_list()),
-                mtu,
-                leases,
-            )
+                lease: provision.lease,
+                resolvers: resolvers4,
+                domain: provision.domain.clone(),
+                search: provision.search_list(),
+                mtu: u16::try_from(mtu).unwrap_or(u16::MAX),
+                leases: Leases::new(own.trunc(), reserved, provision.hosts.clone()),
+            }
         });
         let router = v6.first().filter(|_| provision.router_advertisements).map(|own| {
             if resolvers6.is_empty() {
