@@ -5,7 +5,7 @@ use crate::segment::Segment;
 use crate::story::AccurateMarks;
 use ackline_tcp_core::wire::AccEcnOption;
 
-/// The receiver's counts so far, as seen by whoever reads its segments in order.
+/// The receiver's counts so far, from its segments in order.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::direction) struct Feedback {
     /// ACE of the latest segment. Counts begin at 5 (section 3.2.1).

@@ -15,8 +15,8 @@ const IN: u16 = 1;
 const LONGEST_NAME: usize = 253;
 const LONGEST_LABEL: usize = 63;
 
-/// Names with their addresses, for every client. They need no resolver, and whoever has the names
-/// there does not learn that they were asked for. Default: none.
+/// Names with their addresses, for every client. They need no resolver, and no
+/// resolver learns that they were asked for. Default: none.
 ///
 /// A name that is here has no other addresses and no other records: a question for one is answered
 /// with none of it (RFC 2308, section 2.2). Names below it are not here.

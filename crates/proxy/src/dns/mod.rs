@@ -93,7 +93,7 @@ pub(crate) async fn serve_connection(shared: &Shared, client: Client, from: IpAd
     let counters = &shared.counters;
     let mut asking = Asking::new(shared, from, ways, None);
     let Ok(reached) = client.hold(asking.reach()).await else { return counters.abandoned.one() };
-    // Names of the proxy's own need nobody else.
+    // The proxy answers its own names without a resolver.
     if let (Err(refusal), true) = (reached, shared.config.hosts.is_empty()) {
         return client.refuse(refusal);
     }

@@ -460,7 +460,7 @@ async fn a_name_of_the_proxys_own_needs_no_resolver_and_rules_know_it() {
 
 #[tokio::test]
 async fn a_name_of_the_proxys_own_goes_before_the_resolvers_over_tcp_too() {
-    // Nobody listens at the resolver's.
+    // There is no server at the resolver's address.
     for resolvers in
         [Resolvers::default(), Resolver { address: address(FAR, 9), protocol: Protocol::Tcp }.into()]
     {
