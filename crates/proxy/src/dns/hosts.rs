@@ -60,7 +60,7 @@ impl Hosts {
         if key.len() <= LONGEST_NAME && key.split('.').all(is_label) {
             Ok(key)
         } else {
-            Err(format!("{name:?} is no host's name, such as db.example.org"))
+            Err(format!("{name:?} is not a host name, such as db.example.org"))
         }
     }
 
