@@ -26,6 +26,10 @@ use target::{Sink, Target};
 /// Time for senders to close their side after everything was received.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
+/// Probes find a sender that has forgotten the connection. One that says nothing may be behind a
+/// broken path: how long that may last is --timeout's to say.
+const PROBES: KeepAlive = KeepAlive { count: 0, ..tunnel::PROBES };
+
 pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
     if let Some(file) = args.policies.options.iter().find(|text| !text.contains('=')) {
         return Err(Failure::usage(format!("-o {file}: not KEY=VALUE; a file to write is -O {file}")));
@@ -92,11 +96,7 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
 /// Opens the device and listens on its stack.
 fn listen(args: &RecvArgs, tunnel: &Tunnel, settings: &Settings) -> Result<(Stack, TcpListener), Failure> {
     let device = tunnel.open()?;
-    let stack = tunnel.start(device, settings, |connections| {
-        // Probes find a sender that has forgotten the connection. One that says nothing may be
-        // behind a broken path: how long that may last is --timeout's to say.
-        connections.keep_alive = Some(KeepAlive { count: 0, ..tunnel::PROBES });
-    })?;
+    let stack = tunnel.start(device, settings, |connections| connections.keep_alive = Some(PROBES))?;
     let on = match args.listen.address {
         Some(address) => ListenOn::Address(SocketAddr::new(address, args.listen.port)),
         None => ListenOn::Port(args.listen.port),
@@ -167,4 +167,77 @@ async fn once(
     progress.clear();
     reporter.transfer(progress, &transfer)?;
     transfer.outcome.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PROBES;
+    use crate::tunnel;
+    use ackline::core::config::KeepAlive;
+    use ackline::core::policy::builtin::Fifo;
+    use ackline::core::{
+        AcceptConfig, ConnConfig, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, RxPacket,
+        TxBudget,
+    };
+    use std::convert::Infallible;
+    use std::net::{IpAddr, SocketAddr};
+    use std::sync::Arc;
+
+    fn host(address: IpAddr) -> Endpoint {
+        let mut config = EndpointConfig::default();
+        config.addresses.push(address);
+        Endpoint::new(config, Box::new(Fifo::default()), [1; 32])
+    }
+
+    /// What `from` sends at once.
+    fn sent(from: &mut Endpoint, now: Instant) -> Vec<Vec<u8>> {
+        let mut packets = vec![];
+        let sent = from.transmit(now, TxBudget::UNLIMITED, |packet| {
+            packets.push([packet.header, packet.payload[0], packet.payload[1]].concat());
+            Ok::<_, Infallible>(())
+        });
+        sent.unwrap_or_else(|never| match never {});
+        packets
+    }
+
+    /// How many probes a receiver sends within an hour to a sender whose path has broken, and
+    /// whether it has given up by then.
+    fn silence(probes: KeepAlive) -> (usize, bool) {
+        let listen: SocketAddr = ([10, 0, 0, 2], 5001).into();
+        let (mut sender, mut receiver) = (host([10, 0, 0, 1].into()), host(listen.ip()));
+        let mut config = ConnConfig::default();
+        config.keep_alive = Some(probes);
+        let config = Arc::new(config);
+        let mut now = Instant::ZERO;
+        receiver.listen(now, ListenOn::Address(listen), AcceptConfig::new(config.clone())).expect("free");
+        sender.connect(now, listen.into(), config).expect("free");
+        for _ in 0..2 {
+            for packet in sent(&mut sender, now) {
+                receiver.ingest(now, RxPacket::new(&packet));
+            }
+            for packet in sent(&mut receiver, now) {
+                sender.ingest(now, RxPacket::new(&packet));
+            }
+        }
+        assert!(matches!(receiver.poll_event(), Some(Event::Accepted { .. })), "no handshake");
+        let mut count = 0;
+        while let Some(wakeup) = receiver.poll_timeout()
+            && wakeup.at < Instant::ZERO + Duration::from_secs(3_600)
+        {
+            now = wakeup.at;
+            receiver.handle_timeout(now);
+            count += sent(&mut receiver, now).len();
+        }
+        let gave_up =
+            std::iter::from_fn(|| receiver.poll_event()).any(|event| matches!(event, Event::Closed { .. }));
+        (count, gave_up)
+    }
+
+    #[test]
+    fn a_silent_sender_is_given_up_by_the_timeout_alone() {
+        let (probes, gave_up) = silence(PROBES);
+        assert!(probes > 200 && !gave_up, "{probes} probes");
+        // As others have it: six probes, and an RST.
+        assert_eq!(silence(tunnel::PROBES), (7, true));
+    }
 }

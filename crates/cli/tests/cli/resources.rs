@@ -106,6 +106,30 @@ to = "b"
 "#;
 
 #[test]
+fn a_proxy_takes_the_descriptors_that_it_may_have_and_leaves_its_program_with_its_own() {
+    with_tun(
+        "resources::a_proxy_takes_the_descriptors_that_it_may_have_and_leaves_its_program_with_its_own",
+        || {
+            // The proxy starts after its program.
+            let script = "ulimit -Sn; ulimit -Hn; for i in 1 2 3 4 5 6 7 8 9 10; do \
+                          grep '^Max open files' /proc/$PPID/limits; sleep 0.1; done";
+            let mut command = Command::new("sh");
+            command.args(["-c", "ulimit -Sn 64; exec \"$0\" \"$@\""]);
+            command.args([env!("CARGO_BIN_EXE_ackline"), "proxy", "-q", "--", "sh", "-c", script]);
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let ended = Running::start(&mut command).end();
+            let stdout = String::from_utf8(ended.stdout.clone()).expect("text");
+            let mut lines = stdout.lines();
+            assert_eq!((ended.status, lines.next()), (Some(0), Some("64")), "{ended:?}");
+            let hard = lines.next().expect("a limit");
+            let proxy: Vec<_> =
+                lines.next_back().expect("a line").split_whitespace().skip(3).take(2).collect();
+            assert_eq!(proxy, [hard, hard], "{stdout}");
+        },
+    );
+}
+
+#[test]
 fn a_server_that_lacks_descriptors_tells() {
     with_tun("resources::a_server_that_lacks_descriptors_tells", || {
         for limit in 3..=20 {
