@@ -16,6 +16,8 @@ pub(crate) enum Who {
     /// As [`Tun`](Self::Tun), divided into [`SHARDS`], each with a queue of the device and a thread
     /// on which its connections' tasks run, too.
     TunShards,
+    /// As [`TunShards`](Self::TunShards), with all tasks on the thread of the first.
+    TunShardsApart,
     /// ackline over a packet socket on one of a pair of virtual Ethernet interfaces, with the same.
     Packet,
     /// As [`Packet`](Self::Packet), divided as [`TunShards`](Self::TunShards).
@@ -23,8 +25,15 @@ pub(crate) enum Who {
 }
 
 impl Who {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Kernel, Self::Tun, Self::TunChunks, Self::TunShards, Self::Packet, Self::PacketShards];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Kernel,
+        Self::Tun,
+        Self::TunChunks,
+        Self::TunShards,
+        Self::TunShardsApart,
+        Self::Packet,
+        Self::PacketShards,
+    ];
     /// Those for which there are targets.
     pub(crate) const OURS: [Self; 2] = [Self::Tun, Self::Packet];
 
@@ -34,6 +43,7 @@ impl Who {
             Self::Tun => "ackline-tun",
             Self::TunChunks => "ackline-tun-chunks",
             Self::TunShards => "ackline-tun-shards",
+            Self::TunShardsApart => "ackline-tun-shards-apart",
             Self::Packet => "ackline-packet",
             Self::PacketShards => "ackline-packet-shards",
         }
@@ -45,6 +55,7 @@ impl Who {
             Self::Tun => "ackline, TUN",
             Self::TunChunks => "ackline, TUN, chunks",
             Self::TunShards => "ackline, TUN, two shards",
+            Self::TunShardsApart => "ackline, TUN, two shards, tasks of one thread",
             Self::Packet => "ackline, AF_PACKET",
             Self::PacketShards => "ackline, AF_PACKET, two shards",
         }
@@ -91,11 +102,32 @@ pub(crate) enum Act {
     Send { flows: usize },
     /// It receives on so many.
     Receive { flows: usize },
-    /// It sends a byte, and waits until it comes back, while it sends on [`Act::BESIDE`] other
-    /// connections.
-    RoundTrip,
+    /// It sends a byte, and waits until it comes back, while it sends on
+    /// [other](Asker::senders) connections.
+    RoundTrip { asker: Asker },
     /// It sends on one connection, with writes of so many bytes.
     Write { bytes: usize },
+}
+
+/// Which code of the measured end sends the byte and waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// A task among others.
+    Task,
+    /// The future of `block_on`, as `main` is on tokio's current_thread runtime.
+    Main,
+}
+
+impl Asker {
+    pub(crate) const ALL: [Self; 2] = [Self::Task, Self::Main];
+
+    /// Connections that send beside it.
+    pub(crate) const fn senders(self) -> usize {
+        match self {
+            Self::Task => 10,
+            Self::Main => 1,
+        }
+    }
 }
 
 /// Bytes of a write and of a read, unless a case says otherwise.
@@ -104,24 +136,25 @@ pub(crate) const CHUNK: usize = 64 << 10;
 pub(crate) const SMALL: usize = 8 << 10;
 
 impl Act {
-    /// Connections that send beside a round trip.
-    pub(crate) const BESIDE: usize = 10;
     /// Numbers of busy connections.
     pub(crate) const FLOWS: [usize; 5] = [1, 10, 100, 1_000, 10_000];
+    /// Those for which stacks are divided.
+    pub(crate) const DIVIDED: [usize; 3] = [1, 100, Self::CROWD];
     /// From this number on, a measurement takes longer.
     pub(crate) const CROWD: usize = 10_000;
 
     /// In the order of the measurements.
     fn all() -> impl Iterator<Item = Self> {
         let bulk = Self::FLOWS.into_iter().flat_map(|flows| [Self::Send { flows }, Self::Receive { flows }]);
-        bulk.chain([Self::RoundTrip, Self::Write { bytes: SMALL }, Self::Write { bytes: CHUNK }])
+        let trips = Asker::ALL.map(|asker| Self::RoundTrip { asker });
+        bulk.chain(trips).chain([SMALL, CHUNK].map(|bytes| Self::Write { bytes }))
     }
 
     /// Of the measured end.
     pub(crate) const fn connections(self) -> usize {
         match self {
             Self::Send { flows } | Self::Receive { flows } => flows,
-            Self::RoundTrip => Self::BESIDE + 1,
+            Self::RoundTrip { asker } => asker.senders() + 1,
             Self::Write { .. } => 1,
         }
     }
@@ -138,7 +171,8 @@ impl fmt::Display for Act {
         match self {
             Self::Send { flows } => write!(f, "send-{flows}"),
             Self::Receive { flows } => write!(f, "receive-{flows}"),
-            Self::RoundTrip => write!(f, "round-trip"),
+            Self::RoundTrip { asker: Asker::Task } => write!(f, "round-trip"),
+            Self::RoundTrip { asker: Asker::Main } => write!(f, "round-trip-main"),
             Self::Write { bytes } => write!(f, "write-{bytes}"),
         }
     }
@@ -170,14 +204,14 @@ impl Case {
         // Between two kernels a direction is like the other.
         let cases = cases.filter(|&case| case.who != Who::Kernel || case == case.kernels());
         let bulk = |what| matches!(what, What::Traffic(Act::Send { .. } | Act::Receive { .. }));
-        let sharded = |what| {
-            let hundred =
-                matches!(what, What::Traffic(Act::Send { flows: 100 } | Act::Receive { flows: 100 }));
-            hundred || what == What::Serve
+        let sharded = |what| match what {
+            What::Traffic(Act::Send { flows } | Act::Receive { flows }) => Act::DIVIDED.contains(&flows),
+            what => what == What::Serve,
         };
         let has = |case: &Self| match case.who {
             Who::TunChunks => bulk(case.what),
             Who::TunShards | Who::PacketShards => sharded(case.what),
+            Who::TunShardsApart => sharded(case.what) && case.what != What::Serve,
             Who::Kernel | Who::Tun | Who::Packet => true,
         };
         cases.filter(has).collect()

@@ -6,7 +6,7 @@ use crate::chunks::Chunks;
 use crate::descriptors;
 use crate::ground::{self, HERE, HERE_VETH, Outcome, PEER, PORT};
 use crate::memory::{self, MEGABYTE};
-use crate::program;
+use crate::program::{self, Placed};
 use crate::results::{Metric, Sample};
 use crate::usage::{Runs, Usage};
 use ackline::{Registry, Stack};
@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::runtime::Handle;
 
 /// From the first byte to the measurement: slow start and the growth of buffers are over.
 pub(crate) const WARM_UP: Duration = Duration::from_millis(500);
@@ -67,7 +68,9 @@ impl Here {
                 Self::Kernel(there)
             }
             Who::Tun | Who::TunChunks => Self::Device(Box::new(ground::tun(peer, |config| config)?), vec![]),
-            Who::TunShards => Self::divided(peer, ground::tun(peer, TunConfig::multi_queue)?)?,
+            Who::TunShards | Who::TunShardsApart => {
+                Self::divided(peer, ground::tun(peer, TunConfig::multi_queue)?)?
+            }
             Who::Packet | Who::PacketShards => {
                 let (packet, there) = ground::packet(peer, |config| config.gateway(PEER.into()))?;
                 match who {
@@ -143,9 +146,19 @@ pub(crate) fn run(who: Who, act: Act, length: Duration) -> Outcome<Sample> {
         move || {
             let kernel = program::connect(act, board.clone(), connect);
             here.run(&runtime, kernel, async |stack| {
-                let open = async || stack.connect((PEER, PORT)).await;
+                let open = async || {
+                    let stream = stack.connect((PEER, PORT)).await?;
+                    let home = match who {
+                        Who::TunShardsApart => Handle::current(),
+                        _ => stream.runtime().clone(),
+                    };
+                    Ok((stream, home))
+                };
                 match who {
-                    Who::TunChunks => program::connect(act, board, async || open().await.map(Chunks)).await,
+                    Who::TunChunks => {
+                        let open = async || open().await.map(|(stream, home)| (Chunks(stream), home));
+                        program::connect(act, board, open).await
+                    }
                     _ => program::connect(act, board, open).await,
                 }
             })
@@ -178,7 +191,7 @@ pub(crate) fn run(who: Who, act: Act, length: Duration) -> Outcome<Sample> {
             sample.set(Metric::Jain, jain(&bytes));
             sample.set(Metric::LongestWait, board.longest_wait(end).as_nanos() as f64 / 1e6);
         }
-        Act::RoundTrip => {
+        Act::RoundTrip { .. } => {
             set_times(&mut sample, &board.times()).ok_or("no byte came back")?;
         }
         Act::Write { .. } => {}
@@ -206,7 +219,7 @@ async fn serve(act: Act, board: Arc<Board>, listens: &Sender<i32>) -> io::Result
 }
 
 /// A connection of the kernel's.
-async fn connect() -> io::Result<TcpStream> {
+async fn connect() -> io::Result<Placed<TcpStream>> {
     prompt(socket()?.connect(SocketAddr::from((PEER, PORT))).await?)
 }
 
@@ -221,10 +234,10 @@ fn socket() -> io::Result<TcpSocket> {
 
 /// A connection that sends at once, and ends with the process: what nobody will acknowledge would
 /// hold the kernel's memory for minutes, and slow down the measurements after this one.
-fn prompt(stream: TcpStream) -> io::Result<TcpStream> {
+fn prompt(stream: TcpStream) -> io::Result<Placed<TcpStream>> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_linger(stream.as_fd(), Some(Duration::ZERO))?;
-    Ok(stream)
+    Ok((stream, Handle::current()))
 }
 
 /// Starts an end. Its end, which is an error, goes to `report`.

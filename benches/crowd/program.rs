@@ -2,9 +2,7 @@
 //! that read and write as applications do.
 
 use crate::board::Board;
-use crate::case::{Act, CHUNK};
-use crate::chunks::Chunks;
-use ackline::TcpStream;
+use crate::case::{Act, Asker, CHUNK};
 use ackline_runtime::timer;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -15,22 +13,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Re
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// Where the stream's task runs.
-    fn home(&self) -> Handle {
-        Handle::current()
-    }
-}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
-impl Stream for tokio::net::TcpStream {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
 
-impl Stream for Chunks {}
-
-impl Stream for TcpStream {
-    fn home(&self) -> Handle {
-        self.runtime().clone()
-    }
-}
+/// A connection, and where its task runs.
+pub(crate) type Placed<S> = (S, Handle);
 
 /// A runtime that lives on the calling thread alone.
 pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
@@ -41,13 +29,23 @@ pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
 pub(crate) async fn connect<S: Stream>(
     act: Act,
     board: Arc<Board>,
-    open: impl AsyncFn() -> io::Result<S>,
+    open: impl AsyncFn() -> io::Result<Placed<S>>,
 ) -> io::Result<()> {
     let streams = gather(act, open).await?;
     match act {
         Act::Send { .. } => all(streams, |stream| source(stream, CHUNK)).await,
         Act::Receive { .. } => sinks(streams, board).await,
-        Act::RoundTrip => beside(streams, |stream| ping(stream, board), |stream| source(stream, CHUNK)).await,
+        Act::RoundTrip { asker: Asker::Task } => {
+            beside(streams, |stream| ping(stream, board), |stream| source(stream, CHUNK)).await
+        }
+        Act::RoundTrip { asker: Asker::Main } => {
+            let mut senders = streams;
+            let (asker, _) = senders.swap_remove(0);
+            tokio::select! {
+                outcome = ping(asker, board) => outcome,
+                outcome = all(senders, |stream| source(stream, CHUNK)) => outcome,
+            }
+        }
         Act::Write { bytes } => all(streams, |stream| source(stream, bytes)).await,
     }
 }
@@ -56,13 +54,13 @@ pub(crate) async fn connect<S: Stream>(
 pub(crate) async fn serve<S: Stream>(
     act: Act,
     board: Arc<Board>,
-    accept: impl AsyncFn() -> io::Result<S>,
+    accept: impl AsyncFn() -> io::Result<Placed<S>>,
 ) -> io::Result<()> {
     let streams = gather(act, accept).await?;
     match act {
         Act::Receive { .. } => all(streams, |stream| source(stream, CHUNK)).await,
         Act::Send { .. } | Act::Write { .. } => sinks(streams, board).await,
-        Act::RoundTrip => beside(streams, echo, |stream| sink(stream, 0, board.clone())).await,
+        Act::RoundTrip { .. } => beside(streams, echo, |stream| sink(stream, 0, board.clone())).await,
     }
 }
 
@@ -79,7 +77,7 @@ type Task = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
 /// Runs `alone` on the first connection and `others` on the rest.
 async fn beside<S: Stream, A, O>(
-    streams: Vec<S>,
+    streams: Vec<Placed<S>>,
     alone: impl FnOnce(S) -> A,
     others: impl Fn(S) -> O,
 ) -> io::Result<()>
@@ -88,17 +86,17 @@ where
     O: Future<Output = io::Result<()>> + Send + 'static,
 {
     let mut streams = streams.into_iter();
-    let alone = streams.next().map(|stream| (stream.home(), Box::pin(alone(stream)) as Task));
-    let others = streams.map(|stream| (stream.home(), Box::pin(others(stream)) as Task));
+    let alone = streams.next().map(|(stream, home)| (home, Box::pin(alone(stream)) as Task));
+    let others = streams.map(|(stream, home)| (home, Box::pin(others(stream)) as Task));
     first(alone.into_iter().chain(others)).await
 }
 
 /// Runs `work` on all connections until one ends.
 async fn all<S: Stream, F: Future<Output = io::Result<()>> + Send + 'static>(
-    streams: Vec<S>,
+    streams: Vec<Placed<S>>,
     mut work: impl FnMut(S) -> F,
 ) -> io::Result<()> {
-    first(streams.into_iter().map(|stream| (stream.home(), work(stream)))).await
+    first(streams.into_iter().map(|(stream, home)| (home, work(stream)))).await
 }
 
 /// Runs futures as tasks, each in its place, until one ends.
@@ -119,7 +117,7 @@ async fn source<S: Stream>(mut stream: S, bytes: usize) -> io::Result<()> {
     }
 }
 
-async fn sinks<S: Stream>(streams: Vec<S>, board: Arc<Board>) -> io::Result<()> {
+async fn sinks<S: Stream>(streams: Vec<Placed<S>>, board: Arc<Board>) -> io::Result<()> {
     let mut flows = 0..;
     all(streams, |stream| sink(stream, flows.next().unwrap_or(0), board.clone())).await
 }

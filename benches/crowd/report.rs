@@ -1,6 +1,6 @@
 //! The tables of results, and what is wanted.
 
-use crate::case::{Act, CHUNK, Case, SMALL, Who};
+use crate::case::{Act, Asker, CHUNK, Case, SMALL, Who};
 pub(crate) use crate::no_pictures::Pictures;
 use crate::results::{Metric, Results};
 use crate::section::Section;
@@ -15,7 +15,7 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
         section("crowd-targets", "Targets", wanted::table(targets(results))),
         section("crowd-flows", "Many flows", flows(results)),
         section("crowd-shards", "Two shards beside one", shards(results)),
-        section("crowd-round-trip", "Round trip of one byte beside ten senders, µs", round_trip(results)),
+        section("crowd-round-trip", "Round trip of one byte beside senders, µs", round_trip(results)),
         section("crowd-serving", "Clients, 100 at once", serving(results)),
         section("crowd-syn-flood", "Clients amid forged SYNs", flood(results)),
         section("crowd-writes", "Small writes, Gbit/s", writes(results)),
@@ -45,6 +45,10 @@ fn flows(results: &Results) -> String {
     for flows in Act::FLOWS {
         for (act, does) in [(Act::Send { flows }, "sends"), (Act::Receive { flows }, "receives")] {
             for who in Who::ALL {
+                // It has a table of its own.
+                if who == Who::TunShardsApart {
+                    continue;
+                }
                 let case = Case::traffic(who, act);
                 let rate = with_range(results.summary(&case, Metric::GbitPerSecond));
                 if rate.is_empty() {
@@ -64,33 +68,37 @@ fn flows(results: &Results) -> String {
 /// One table with its setting, for a page of its own.
 fn shards(results: &Results) -> String {
     let mut table = Table::new(&[
-        "100 flows",
+        "busy flows",
         "Gbit/s",
         "to one shard",
+        "Jain's index",
+        "longest wait, ms",
         "processors: stack's threads",
         "peer's thread",
         "whole machine",
     ]);
-    let flows = 100;
     let mut is_empty = true;
-    for (act, does) in [(Act::Send { flows }, "sends"), (Act::Receive { flows }, "receives")] {
-        for (who, whole) in [
-            (Who::Tun, Who::Tun),
-            (Who::TunShards, Who::Tun),
-            (Who::Packet, Who::Packet),
-            (Who::PacketShards, Who::Packet),
-        ] {
-            let case = Case::traffic(who, act);
-            let ratio = results.ratio(&case, &Case::traffic(whole, act), Metric::GbitPerSecond);
-            let processors =
-                [Metric::Here, Metric::Peer, Metric::Machine].map(|metric| results.summary(&case, metric));
-            let rate = with_range(results.summary(&case, Metric::GbitPerSecond));
-            is_empty &= who == whole || rate.is_empty();
-            if rate.is_empty() {
-                continue;
+    for flows in Act::DIVIDED {
+        for (act, does) in [(Act::Send { flows }, "sends"), (Act::Receive { flows }, "receives")] {
+            for (who, whole) in [
+                (Who::Tun, Who::Tun),
+                (Who::TunShards, Who::Tun),
+                (Who::TunShardsApart, Who::Tun),
+                (Who::Packet, Who::Packet),
+                (Who::PacketShards, Who::Packet),
+            ] {
+                let case = Case::traffic(who, act);
+                let ratio = results.ratio(&case, &Case::traffic(whole, act), Metric::GbitPerSecond);
+                let rate = with_range(results.summary(&case, Metric::GbitPerSecond));
+                is_empty &= who == whole || rate.is_empty();
+                if rate.is_empty() {
+                    continue;
+                }
+                let rest = [Metric::Jain, Metric::LongestWait, Metric::Here, Metric::Peer, Metric::Machine];
+                let rest = rest.map(|metric| median(results.summary(&case, metric)));
+                let label = format!("{flows}: {} {does}", who.label());
+                table.row([label, rate, with_range(ratio)].into_iter().chain(rest));
             }
-            let label = format!("{} {does}", who.label());
-            table.row([label, rate, with_range(ratio)].into_iter().chain(processors.map(median)));
         }
     }
     if is_empty { String::new() } else { format!("{}\n{}", setting(results), table.render()) }
@@ -98,21 +106,25 @@ fn shards(results: &Results) -> String {
 
 fn round_trip(results: &Results) -> String {
     let mut table = Table::new(&["who", "p50", "to kernel", "p99", "to kernel", "the senders, Gbit/s"]);
-    for who in Who::ALL {
-        let case = Case::traffic(who, Act::RoundTrip);
-        let p50 = with_range(results.summary(&case, Metric::MedianMicros));
-        if p50.is_empty() {
-            continue;
+    for (asker, what) in
+        [(Asker::Task, "a task beside ten senders"), (Asker::Main, "`main` beside one sender")]
+    {
+        for who in Who::ALL {
+            let case = Case::traffic(who, Act::RoundTrip { asker });
+            let p50 = with_range(results.summary(&case, Metric::MedianMicros));
+            if p50.is_empty() {
+                continue;
+            }
+            let ratio = |metric| median(results.ratio(&case, &case.kernels(), metric));
+            table.row([
+                format!("{}: {what}", who.label()),
+                p50,
+                ratio(Metric::MedianMicros),
+                with_range(results.summary(&case, Metric::P99Micros)),
+                ratio(Metric::P99Micros),
+                median(results.summary(&case, Metric::GbitPerSecond)),
+            ]);
         }
-        let ratio = |metric| median(results.ratio(&case, &case.kernels(), metric));
-        table.row([
-            who.label().to_owned(),
-            p50,
-            ratio(Metric::MedianMicros),
-            with_range(results.summary(&case, Metric::P99Micros)),
-            ratio(Metric::P99Micros),
-            median(results.summary(&case, Metric::GbitPerSecond)),
-        ]);
     }
     table.render()
 }
@@ -211,11 +223,18 @@ fn targets(results: &Results) -> Vec<Target> {
             }
         }
         let case = |act| Case::traffic(who, act);
-        let trip = |metric| results.ratio(&case(Act::RoundTrip), &case(Act::RoundTrip).kernels(), metric);
+        let trip = case(Act::RoundTrip { asker: Asker::Task });
+        let trip = |metric| results.ratio(&trip, &trip.kernels(), metric);
+        let of_main = case(Act::RoundTrip { asker: Asker::Main });
         let (small, large) = (Act::Write { bytes: SMALL }, Act::Write { bytes: CHUNK });
         for (what, bound, found) in [
             ("round trip beside ten senders, p50, to kernel", Bound::AtMost(1.0), trip(Metric::MedianMicros)),
             ("round trip beside ten senders, p99, to kernel", Bound::AtMost(0.5), trip(Metric::P99Micros)),
+            (
+                "round trip of `main` beside one sender, p50, µs",
+                Bound::AtMost(1_000.0),
+                results.summary(&of_main, Metric::MedianMicros),
+            ),
             (
                 "8 KiB writes, to 64 KiB writes",
                 Bound::AtLeast(0.45),

@@ -16,6 +16,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 /// The threads go on when this returns: the process is to end.
@@ -30,12 +31,18 @@ pub(crate) fn run(who: Who, length: Duration) -> Outcome<Sample> {
     let resident = memory::resident()?;
 
     measure::spawn("here", &report, move || {
-        here.run(&runtime, measure::accept_in_kernel(spawn), async |stack| {
-            let listener = stack.listen(ListenOn::Port(PORT))?;
-            loop {
-                spawn(listener.accept().await?.0);
-            }
-        })
+        here.run(
+            &runtime,
+            measure::accept_in_kernel(|stream| spawn(stream, &Handle::current())),
+            async |stack| {
+                let listener = stack.listen(ListenOn::Port(PORT))?;
+                loop {
+                    let (stream, _) = listener.accept().await?;
+                    let home = stream.runtime().clone();
+                    spawn(stream, &home);
+                }
+            },
+        )
     })?;
     let (begins, begun) = mpsc::channel();
     measure::spawn("clients", &report, {
@@ -69,8 +76,7 @@ pub(crate) fn run(who: Who, length: Duration) -> Outcome<Sample> {
 }
 
 /// Serves a client in a task of its own. A client that is gone is no error of the server's.
-fn spawn<S: Stream>(mut stream: S) {
-    let home = stream.home();
+fn spawn(mut stream: impl Stream, home: &Handle) {
     home.spawn(async move {
         let _ = async {
             let byte = stream.read_u8().await?;
