@@ -4,7 +4,7 @@ use crate::args::PlotArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::print;
 use ackline_lab::figures::overlay;
-use ackline_lab::plot::PlotOptions;
+use ackline_plot::PlotOptions;
 use std::fs;
 use std::path::{Path, PathBuf};
 

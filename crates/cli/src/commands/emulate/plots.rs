@@ -2,10 +2,8 @@
 
 use super::report::{Direction, Summary};
 use crate::failure::Failure;
-use ackline_lab::plot::{
-    Chart, Figure, Kind, Line, Look, Panels, PlotOptions, Reference, Span, Style, prefixed,
-};
 use ackline_lab::unfinished::Unfinished;
+use ackline_plot::{Chart, Figure, Kind, Line, Look, Panels, PlotOptions, Reference, Span, Style, prefixed};
 use std::fs;
 use std::path::Path;
 

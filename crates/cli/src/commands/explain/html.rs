@@ -3,8 +3,8 @@
 use ackline_explain::picture::{Picture, Stroke};
 use ackline_explain::story::{Connection, Direction, Found, Story};
 use ackline_explain::text;
-use ackline_lab::plot::{Chart, Kind, Line, Look, Panels, Span, Style, escaped};
 use ackline_lab::report;
+use ackline_plot::{Chart, Kind, Line, Look, Panels, Span, Style, escaped};
 
 /// The page of these connections of a story.
 pub(super) fn page(story: &Story, connections: &[&Connection]) -> String {

@@ -24,7 +24,7 @@ const COLOURS: [Colour; 7] = [
 ];
 
 /// Series before dashes have to tell them apart.
-pub(crate) const HUES: usize = COLOURS.len();
+pub const HUES: usize = COLOURS.len();
 
 /// In widths of the line: drawn, left out, and so on.
 const DASHES: [&[f64]; 5] = [&[], &[5.0, 2.5], &[1.0, 2.0], &[7.0, 2.0, 1.0, 2.0], &[2.5, 2.0]];

@@ -1,6 +1,6 @@
 //! Axes: linear, logarithmic, or of names; with round ticks.
 
-use crate::summary::short;
+use super::unit::short;
 use serde::{Deserialize, Serialize};
 
 /// How values stand along an axis.

@@ -14,7 +14,7 @@ pub(super) struct Canvas {
 }
 
 /// What a plot shows beyond its edges, so that marks and thick lines on them are whole.
-pub(crate) const OVERHANG: f64 = 5.0;
+pub const OVERHANG: f64 = 5.0;
 
 /// A point on the page.
 pub(super) type Point = (f64, f64);

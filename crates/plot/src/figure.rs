@@ -33,7 +33,8 @@ impl From<HeatMap> for Figure {
 }
 
 /// A title that says why the results are not those of the scenario.
-pub(crate) fn marked(title: &str, why: &str) -> String {
+#[must_use]
+pub fn marked(title: &str, why: &str) -> String {
     format!("{title} {MARK}{why}").trim_start().to_owned()
 }
 
@@ -51,7 +52,7 @@ pub(super) fn heading(title: &str, untitled: bool) -> &str {
 
 impl Figure {
     /// Says in the title why the results are not those of the scenario.
-    pub(crate) fn mark_invalid(&mut self, why: &str) {
+    pub fn mark_invalid(&mut self, why: &str) {
         let title = match self {
             Self::Chart(chart) => &mut chart.title,
             Self::Panels(panels) => &mut panels.title,

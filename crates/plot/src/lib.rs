@@ -3,6 +3,29 @@
 //! A [`Chart`] has one plot, [`Panels`] have several with common axes and one legend, a [`HeatMap`]
 //! is a matrix of colours. No font of the machine is needed, and the same figure gives the same
 //! bytes everywhere.
+//!
+//! A figure is laid out on a canvas, which becomes either format. The files are written here, with
+//! `pdf-writer` and `ttf-parser`: plotters rounds to whole pixels, cannot measure text without a
+//! system font, has no groups to clip or zoom, and writes no PDF.
+//!
+//! ```
+//! use ackline_plot::{Chart, Line, PlotOptions};
+//!
+//! let chart = Chart {
+//!     name: "window".to_owned(),
+//!     x_label: "time (s)".to_owned(),
+//!     y_label: "window (kB)".to_owned(),
+//!     lines: vec![Line {
+//!         label: "reno".to_owned(),
+//!         points: vec![(0.0, 15.0), (1.0, 60.0), (2.0, 30.0)],
+//!         ..Line::default()
+//!     }],
+//!     ..Chart::default()
+//! };
+//! assert!(chart.to_file(&PlotOptions::default()).starts_with(b"<svg"));
+//! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
 
 mod canvas;
 mod draw;
@@ -11,7 +34,6 @@ mod font;
 mod heat_map;
 mod palette;
 mod pdf;
-mod run_plots;
 mod scale;
 mod size;
 mod svg;
@@ -19,18 +41,14 @@ mod svg;
 mod tests;
 mod unit;
 
-pub(crate) use canvas::OVERHANG;
-pub use figure::Figure;
-pub(crate) use figure::marked;
+pub use canvas::OVERHANG;
+pub use figure::{Figure, marked};
 pub use heat_map::{HeatMap, VerdictMap};
-pub(crate) use palette::HUES;
-pub use palette::Look;
-pub use run_plots::RunPlots;
-pub(crate) use run_plots::{TIME_SEQUENCE, is_time_sequence};
+pub use palette::{HUES, Look};
 pub use scale::Kind;
 pub use size::Size;
 pub use svg::escaped;
-pub use unit::prefixed;
+pub use unit::{prefixed, short};
 
 use canvas::Canvas;
 use serde::{Deserialize, Serialize};
@@ -285,7 +303,8 @@ impl Chart {
 
 /// At most about four thousand points that look like all of them: of each of a thousand columns the
 /// first, the least, the largest and the last.
-pub(crate) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+#[must_use]
+pub fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     const COLUMNS: f64 = 1_000.0;
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return vec![] };
     if points.len() as f64 <= COLUMNS * 2.0 || last.0 <= first.0 {
@@ -303,3 +322,8 @@ pub(crate) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     }
     kept
 }
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

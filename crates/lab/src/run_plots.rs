@@ -1,6 +1,6 @@
 //! The plots of a run, as figures of a report.
 
-use super::{Chart, Figure, Panels};
+use ackline_plot::{Chart, Figure, Panels};
 use serde::{Deserialize, Serialize};
 
 /// What the time-sequence diagram is called among the plots of a run.
