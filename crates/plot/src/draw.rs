@@ -1,11 +1,13 @@
 //! Draws charts: where titles, legends, axes and lines stand.
 
 use super::canvas::{Anchor, Canvas, OVERHANG, Plot, Point, Role, Shape, Text, Zoom};
-use super::figure::heading;
+use super::chart::{Chart, Line, Panels, Style};
 use super::font::{shortened, width, wrapped};
-use super::palette::{BESIDE, Colour, colour, dash};
+use super::options::PlotOptions;
+use super::palette::{BESIDE, Colour, Look, colour, dash};
 use super::scale::{Kind, Scale};
-use super::{Chart, Line, Look, Panels, PlotOptions, Size, Style};
+use super::size::Size;
+use super::title::heading;
 
 /// Width of a figure whose size nobody gave: 190 mm, a page of a journal.
 pub(super) const WIDTH: f64 = 720.0;

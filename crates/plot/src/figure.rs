@@ -1,6 +1,9 @@
 //! Figures: what becomes a file, or a part of a page.
 
-use super::{Chart, HeatMap, Panels, PlotOptions};
+use super::chart::{Chart, Panels};
+use super::heat_map::HeatMap;
+use super::options::PlotOptions;
+use super::title::marked;
 use serde::{Deserialize, Serialize};
 
 /// A figure. Its name is that of its file.
@@ -30,24 +33,6 @@ impl From<HeatMap> for Figure {
     fn from(map: HeatMap) -> Self {
         Self::HeatMap(map)
     }
-}
-
-/// A title that says why the results are not those of the scenario.
-#[must_use]
-pub fn marked(title: &str, why: &str) -> String {
-    format!("{title} {MARK}{why}").trim_start().to_owned()
-}
-
-/// Begins what says why not to believe a figure.
-const MARK: &str = "INVALID: ";
-
-/// What stands over a figure: its title, or, if that is left to the caption, only why not to
-/// believe it.
-pub(super) fn heading(title: &str, untitled: bool) -> &str {
-    if !untitled {
-        return title;
-    }
-    title.find(MARK).and_then(|at| title.get(at..)).unwrap_or_default()
 }
 
 impl Figure {

@@ -1,12 +1,12 @@
 //! Heat maps: a matrix of numbers as colours, with the numbers in them.
 
-use super::PlotOptions;
 use super::canvas::{Anchor, Canvas, Text};
 use super::draw::{WIDTH, font_size};
-use super::figure::heading;
 use super::font::{shortened, width, wrapped};
+use super::options::PlotOptions;
 use super::palette::Colour;
 use super::size::Size;
+use super::title::heading;
 use serde::{Deserialize, Serialize};
 
 /// A matrix of numbers.

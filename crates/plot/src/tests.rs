@@ -157,7 +157,7 @@ fn a_title_can_be_left_to_the_caption() {
     let svg = String::from_utf8(chart().to_file(&options)).unwrap();
     assert!(!texts(&svg).contains(&"A &lt; B") && svg.contains("aria-label=\"A &lt; B\""));
     // No caption says what only this run can.
-    let late = Chart { title: super::figure::marked("A < B", "it was late"), ..chart() };
+    let late = Chart { title: marked("A < B", "it was late"), ..chart() };
     let svg = String::from_utf8(late.to_file(&options)).unwrap();
     assert!(texts(&svg).contains(&"INVALID: it was late"), "{svg}");
 }
