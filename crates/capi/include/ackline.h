@@ -111,20 +111,6 @@
 // Both sides have closed; old segments are waited out.
 #define ACKLINE_TIME_WAIT 10
 
-// There may be something to read: data, the end of the stream, an error; or a listener has a
-// connection.
-#define ACKLINE_READABLE 1
-
-// There may be room to write: a connection is established, or a write that was not taken whole can
-// go on.
-#define ACKLINE_WRITABLE 2
-
-// The peer has acknowledged everything written, and the end of the stream.
-#define ACKLINE_FLUSHED 4
-
-// A connection has ended: `ackline_tcp_error` says how. What was received can still be read.
-#define ACKLINE_ENDED 8
-
 // For `ackline_tcp_listen`: nothing is answered before the program has decided. Each SYN is a
 // socket that `ackline_tcp_accept` returns, and that `ackline_tcp_answer` or `ackline_tcp_refuse`
 // answers.
@@ -138,6 +124,20 @@
 
 // For `ackline_tcp_refuse`: an ICMP error, within the limits of such errors.
 #define ACKLINE_REFUSE_UNREACHABLE 2
+
+// There may be something to read: data, the end of the stream, an error; or a listener has a
+// connection.
+#define ACKLINE_READABLE 1
+
+// There may be room to write: a connection is established, or a write that was not taken whole can
+// go on.
+#define ACKLINE_WRITABLE 2
+
+// The peer has acknowledged everything written, and the end of the stream.
+#define ACKLINE_FLUSHED 4
+
+// A connection has ended: `ackline_tcp_error` says how. What was received can still be read.
+#define ACKLINE_ENDED 8
 
 // A stack: a host with its addresses, connections and timers.
 //

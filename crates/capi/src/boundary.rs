@@ -6,7 +6,7 @@
 //! pointer writes would be undefined behaviour, whoever reads it.
 
 use crate::error::{ACKLINE_EFAULT, ACKLINE_ENOTRECOVERABLE, Failure};
-use crate::stack::ackline_transmit;
+use crate::types::ackline_transmit;
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;

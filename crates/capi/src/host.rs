@@ -11,7 +11,7 @@ mod udp;
 use crate::boundary::Transmitter;
 use crate::error::{ACKLINE_EIO, ACKLINE_EOPNOTSUPP, Failure};
 use crate::sockets::{Name, Socket, Sockets};
-use crate::stack::{ACKLINE_ENDED, ACKLINE_FLUSHED, ACKLINE_READABLE, ACKLINE_WRITABLE, ackline_socket};
+use crate::types::{ACKLINE_ENDED, ACKLINE_FLUSHED, ACKLINE_READABLE, ACKLINE_WRITABLE, ackline_socket};
 use crate::wake::Wake;
 use ackline_registry::Registry;
 use ackline_tcp_core::config::options::{self, HOST};

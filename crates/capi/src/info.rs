@@ -1,50 +1,12 @@
 //! The snapshot of a connection.
 
 use crate::boundary::prefix;
-use crate::stack::{ackline_socket, ackline_stack, with};
+use crate::stack::{ackline_stack, with};
+use crate::state::number_of;
+use crate::types::ackline_socket;
 use ackline_tcp_core::info::Info;
-use ackline_tcp_core::{Duration, Rate, State};
+use ackline_tcp_core::{Duration, Rate};
 use std::ffi::c_char;
-
-/// No connection; the end of every one.
-pub const ACKLINE_CLOSED: i32 = 0;
-/// A listener.
-pub const ACKLINE_LISTEN: i32 = 1;
-/// A SYN has been sent.
-pub const ACKLINE_SYN_SENT: i32 = 2;
-/// A SYN has been received.
-pub const ACKLINE_SYN_RECEIVED: i32 = 3;
-/// Open.
-pub const ACKLINE_ESTABLISHED: i32 = 4;
-/// This side has closed, and the peer still sends.
-pub const ACKLINE_FIN_WAIT_1: i32 = 5;
-/// The same, and the peer knows it.
-pub const ACKLINE_FIN_WAIT_2: i32 = 6;
-/// The peer has closed, and this side still sends.
-pub const ACKLINE_CLOSE_WAIT: i32 = 7;
-/// Both sides have closed at the same time.
-pub const ACKLINE_CLOSING: i32 = 8;
-/// The peer has closed, then this side.
-pub const ACKLINE_LAST_ACK: i32 = 9;
-/// Both sides have closed; old segments are waited out.
-pub const ACKLINE_TIME_WAIT: i32 = 10;
-
-/// The number of a state (RFC 9293, section 3.3.2).
-pub(crate) const fn number_of(state: State) -> i32 {
-    match state {
-        State::Closed => ACKLINE_CLOSED,
-        State::Listen => ACKLINE_LISTEN,
-        State::SynSent => ACKLINE_SYN_SENT,
-        State::SynReceived => ACKLINE_SYN_RECEIVED,
-        State::Established => ACKLINE_ESTABLISHED,
-        State::FinWait1 => ACKLINE_FIN_WAIT_1,
-        State::FinWait2 => ACKLINE_FIN_WAIT_2,
-        State::CloseWait => ACKLINE_CLOSE_WAIT,
-        State::Closing => ACKLINE_CLOSING,
-        State::LastAck => ACKLINE_LAST_ACK,
-        State::TimeWait => ACKLINE_TIME_WAIT,
-    }
-}
 
 /// A snapshot of a connection: fields of Linux's `tcp_info`, in bytes, segments and nanoseconds.
 /// Later versions may add fields at the end.

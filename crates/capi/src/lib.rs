@@ -10,7 +10,8 @@
 //! | `stack.rs`, `tcp.rs`, `udp.rs`, `address.rs` | the functions that C calls: each is the arguments of one method of `Host` |
 //! | `host.rs`, `host/` | a stack with its sockets, in safe Rust |
 //! | `sockets.rs` | handles that cannot be confused with later ones, and the news of sockets |
-//! | `error.rs`, `info.rs` | codes and texts; the snapshot of a connection |
+//! | `error.rs`, `state.rs`, `info.rs` | codes and texts; the states and the snapshot of a connection |
+//! | `types.rs` | sockets, events, and the function that takes packets |
 //! | `boundary.rs` | what crosses the boundary: panics, pointers, the callback |
 //! | `wake.rs` | the descriptor that is readable when there are events |
 //!
@@ -29,8 +30,10 @@ mod host;
 pub mod info;
 mod sockets;
 pub mod stack;
+pub mod state;
 pub mod tcp;
 #[cfg(test)]
 mod tests;
+pub mod types;
 pub mod udp;
 mod wake;

@@ -5,7 +5,7 @@
 //! believed.
 
 use crate::error::{ACKLINE_EBADF, Failure};
-use crate::stack::ackline_socket;
+use crate::types::ackline_socket;
 use ackline_tcp_core::endpoint::SynId;
 use ackline_tcp_core::{ConnId, ListenerId, UdpId};
 use std::collections::{HashMap, VecDeque};

@@ -3,7 +3,8 @@
 use crate::address::ackline_address;
 use crate::boundary::{Out, given, items, room, text, value};
 use crate::error::Failure;
-use crate::stack::{ackline_socket, ackline_stack, with};
+use crate::stack::{ackline_stack, with};
+use crate::types::ackline_socket;
 use ackline_tcp_core::endpoint::Refusal;
 use ackline_tcp_core::{ListenOn, Target};
 use std::ffi::c_char;

@@ -5,13 +5,14 @@ use crate::address::{ACKLINE_ADDRESS_TEXT, ackline_address, ackline_address_form
 use crate::error::{ACKLINE_EADDRNOTAVAIL, ACKLINE_EFAULT, ACKLINE_EINVAL};
 use crate::info::{ackline_tcp_get_info, ackline_tcp_info};
 use crate::stack::{
-    ackline_counter_name, ackline_event, ackline_socket, ackline_stack, ackline_stack_counter,
-    ackline_stack_events, ackline_stack_free, ackline_stack_input, ackline_stack_new, ackline_stack_poll,
+    ackline_counter_name, ackline_stack, ackline_stack_counter, ackline_stack_events, ackline_stack_free,
+    ackline_stack_input, ackline_stack_new, ackline_stack_poll,
 };
 use crate::tcp::{
     ackline_socket_addresses, ackline_tcp_accept, ackline_tcp_connect, ackline_tcp_listen, ackline_tcp_read,
     ackline_tcp_write,
 };
+use crate::types::{ackline_event, ackline_socket};
 use crate::udp::{ackline_udp_bind, ackline_udp_receive, ackline_udp_send};
 use std::ffi::{CStr, c_int, c_void};
 use std::net::SocketAddr;

@@ -2,7 +2,8 @@
 
 use crate::address::ackline_address;
 use crate::boundary::{Out, given, items, room, value};
-use crate::stack::{ackline_socket, ackline_stack, with};
+use crate::stack::{ackline_stack, with};
+use crate::types::ackline_socket;
 
 /// Opens a UDP socket. An unspecified address means all addresses of its family, port 0 a free
 /// port. Returns 0 and the socket, or `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,

@@ -26,57 +26,19 @@ compile_error!(
 );
 
 mod args;
-mod background;
-mod bench;
-mod capture;
-mod control;
-mod copying;
-mod demo;
-mod drill;
-mod egress;
-mod emulate;
-mod evaluate;
-mod explain;
+mod commands;
 mod failure;
-mod filter;
-mod interfaces;
-mod json_stream;
-mod list;
-mod metrics;
-mod names;
-mod new;
-mod nstat;
+mod network;
 mod output;
-mod peer;
-mod plot;
-mod policies;
-mod program;
-mod progress;
-mod proxy;
-mod publish;
-mod publishing;
-mod recorded;
-mod recv;
 mod report;
-mod reproduce;
-mod result_file;
-mod send;
-mod set;
 mod settings;
 mod signals;
-mod sim;
-mod source;
-mod ss;
-mod summary;
-mod timing;
-mod top;
-mod traffic;
-mod tunnel;
+mod transfer;
 mod watchers;
 
 use ackline::Registry;
 use ackline_proxy::without_credentials;
-use args::{Cli, Command};
+use args::Cli;
 use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use failure::{Exit, Failure};
@@ -95,31 +57,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    // The demo enters a user namespace, which a process can do as long as it has one thread.
-    let outcome = match &cli.command {
-        Command::Demo(args) => demo::run(args, &registry),
-        Command::Send(args) => send::run(args, &registry),
-        Command::Recv(args) => recv::run(args, &registry),
-        Command::Bench(args) => bench::run(args, &registry),
-        Command::Emulate(args) => emulate::run(args, &registry),
-        Command::Proxy(args) => proxy::run(args, &registry),
-        Command::Ss(args) => ss::run(args),
-        Command::Nstat(args) => nstat::run(args),
-        Command::Top(args) => top::run(args),
-        Command::Set(args) => set::run(args, &registry),
-        Command::Publish(args) => publish::run(args),
-        Command::Explain(args) => explain::run(args),
-        Command::Drill(args) => drill::run(args, &registry),
-        Command::Sim(args) => sim::run(args, &registry),
-        Command::Merge(args) => sim::merge::run(args, &registry),
-        Command::Plot(args) => plot::run(args),
-        Command::Reproduce(args) => reproduce::run(args),
-        Command::Evaluate(args) => evaluate::run(args, &registry),
-        Command::List(args) => list::run(args, &registry),
-        Command::New(args) => new::run(args, &registry),
-        Command::Completions(args) => completions(args.shell, &registry),
-    };
-    exit(outcome)
+    exit(commands::run(&cli.command, &registry))
 }
 
 /// Says what is wrong with the command line: a bad value in one line, anything else in clap's
@@ -151,12 +89,6 @@ fn exit(outcome: Result<(), Failure>) -> ExitCode {
         output::say(&format!("ackline: {failure}"));
     }
     ExitCode::from(failure.exit.code())
-}
-
-fn completions(shell: clap_complete::Shell, registry: &Registry) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut args::command(registry), "ackline", &mut script);
-    output::print(&String::from_utf8_lossy(&script))
 }
 
 /// The README's example compiles.

@@ -3,7 +3,8 @@
 use crate::grid::{align, trimmed};
 use crate::scenario::Param;
 use crate::stats::Estimate;
-use crate::summary::{Summary, short};
+use crate::summary::Summary;
+use ackline_plot::short;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 

@@ -10,8 +10,8 @@
 //! ```
 
 use crate::error::RunError;
-use crate::plot::RunPlots;
 use crate::results::RunResult;
+use crate::run_plots::RunPlots;
 use crate::scenario::Scenario;
 use crate::unfinished::{self, Unfinished};
 use serde::{Deserialize, Serialize};

@@ -51,12 +51,12 @@ pub mod league;
 mod merge;
 mod meter;
 mod network;
-pub mod plot;
 mod points;
 mod policy_metrics;
 pub mod report;
 pub mod results;
 mod run;
+mod run_plots;
 pub mod scenario;
 mod scene;
 mod sequence;
@@ -69,6 +69,9 @@ mod transfers;
 pub mod unfinished;
 mod wrap;
 
+/// Plots as SVG and PDF: what [`figures`] returns, and how [`RunOptions`] has it drawn.
+pub use ackline_plot as plot;
+pub use ackline_plot::short;
 pub use around::{Around, Taken};
 pub use batch::{MAX_POINTS_DRAWN, Report, RunOptions, run, run_on, table_of};
 pub use compare::{Compared, Comparison};
@@ -81,10 +84,11 @@ pub use merge::merge;
 pub use points::PointRange;
 pub use results::RunResult;
 pub use run::{Outcome, run_one, run_one_on, simulation};
+pub use run_plots::RunPlots;
 pub use scenario::{Param, Scenario};
 pub use scene::{QueueLimit, Scene, SceneLink};
 pub use sequence::{ReceivedAck, SentBytes, TimeSequence};
-pub use summary::{Metric, PointSummary, PolicyUse, Summary, UsedPolicy, short};
+pub use summary::{Metric, PointSummary, PolicyUse, Summary, UsedPolicy};
 pub use wrap::{WIDTH, wrap};
 
 /// The README's example compiles.

@@ -7,9 +7,10 @@
 use crate::error::RunError;
 use crate::figures::sweep_charts;
 use crate::folder::{Folder, stem};
-use crate::plot::{Chart, Figure, Line, OVERHANG, Panels, PlotOptions, RunPlots, escaped};
+use crate::run_plots::RunPlots;
 use crate::scenario::Scenario;
 use crate::summary::Summary;
+use ackline_plot::{Chart, Figure, Line, OVERHANG, Panels, PlotOptions, escaped};
 use std::fmt::Write as _;
 
 /// Lines of one plot that are told apart by colour alone.
@@ -321,7 +322,7 @@ fn table(summary: &Summary) -> String {
 }
 
 fn cell(estimate: Option<&crate::stats::Estimate>) -> String {
-    use crate::summary::short;
+    use ackline_plot::short;
     match estimate {
         None => "<td>-</td>".to_owned(),
         Some(estimate) => {

@@ -5,6 +5,7 @@ use crate::layout::Layout;
 use crate::results::RunResult;
 use crate::scenario::Param;
 use crate::stats::Estimate;
+use ackline_plot::short;
 use comfy_table::{ContentArrangement, Table, TableStyle, presets};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -454,21 +455,6 @@ fn plus_minus(estimate: &Estimate) -> String {
         _ => format!("{half:.1e}"),
     };
     format!("{mean} ±{half}")
-}
-
-/// A number with about four digits.
-#[must_use]
-pub fn short(number: f64) -> String {
-    let size = number.abs();
-    let text = match size {
-        _ if size == 0.0 => return "0".to_owned(),
-        _ if size >= 1_000.0 => format!("{number:.0}"),
-        _ if size >= 100.0 => format!("{number:.1}"),
-        _ if size >= 10.0 => format!("{number:.2}"),
-        _ if size >= 0.01 => format!("{number:.3}"),
-        _ => return format!("{number:.2e}"),
-    };
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// A field of a CSV file (RFC 4180).

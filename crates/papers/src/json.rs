@@ -5,7 +5,7 @@ use super::engine::StudyResult;
 use super::finding::Finding;
 use super::pin::Pin;
 use super::table::Table;
-use ackline_lab::plot::Figure;
+use ackline_plot::Figure;
 use serde::Serialize;
 
 #[derive(Serialize)]

@@ -52,7 +52,7 @@ mod terminal;
 mod tests;
 mod work;
 
-pub use ackline_lab::plot::Figure;
+pub use ackline_plot::Figure;
 pub use check::Check;
 pub use data::Origin;
 pub use engine::{Options, StudyResult, reproduce};

@@ -24,8 +24,8 @@ use super::engine::StudyResult;
 use super::judgement::Verdict;
 use super::pin::{Extent, Pin};
 use super::terminal::{bounds, count, expected, measured};
-use ackline_lab::plot::Figure;
 use ackline_lab::short;
+use ackline_plot::Figure;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -3,7 +3,7 @@
 use super::check::Check;
 use super::finding::Finding;
 use super::table::Table;
-use ackline_lab::plot::Figure;
+use ackline_plot::Figure;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::Add;

@@ -2,10 +2,10 @@
 
 use super::engine::{Options, reproduce};
 use super::*;
-use ackline_lab::plot::{Chart, Format, Line, PlotOptions};
 use ackline_lab::stage::{EndReport, OutsideEnd, OutsideHost, Stage, StageError, Stages, Validity, World};
 use ackline_netsim::Sim;
 use ackline_netsim::record::ConnRecord;
+use ackline_plot::{Chart, Format, Line, PlotOptions};
 use ackline_tcp_core::{Duration, Instant};
 use std::fs;
 use std::path::Path;

@@ -3,6 +3,11 @@
 //! What a client has sent is written to the kernel's socket out of the stack's receive buffer, and
 //! the kernel's socket is read into the stack's send buffer: what the destination does not take
 //! stays where it is. Between two stacks go chunks.
+//!
+//! So each byte is copied once less than through a buffer between them, and what is not taken waits
+//! where TCP's window sees it. The stack is locked during these system calls, none of which can
+//! block. Two stacks exchange chunks because the lock of one inside that of the other could be a
+//! deadlock.
 
 use crate::backlog::{Backlog, Waiting};
 use crate::counters::Count;

@@ -29,6 +29,10 @@
 //! first, so that all together keep to the budget as one endpoint does. An endpoint frees no more
 //! than it holds beyond its part: the rest is asked of those who hold more than theirs.
 //!
+//! A packet's worth is enough for progress: a connection that is refused would wait for an event
+//! that nobody sends, and with it each ACK and each read is one. So nobody has to be woken when
+//! memory returns.
+//!
 //! [memory]: crate::conn::Connection::memory
 
 use crate::blocks::SpareBlocks;

@@ -3,9 +3,9 @@
 use super::{Host, wrong_kind};
 use crate::boundary::copy;
 use crate::error::{ACKLINE_ENOTCONN, Failure, code_of};
-use crate::info::number_of;
 use crate::sockets::{Name, Socket};
-use crate::stack::{ACKLINE_ENDED, ACKLINE_READABLE, ackline_socket};
+use crate::state::number_of;
+use crate::types::{ACKLINE_ENDED, ACKLINE_READABLE, ackline_socket};
 use ackline_registry::Change;
 use ackline_tcp_core::config::Target;
 use ackline_tcp_core::endpoint::Conn;

@@ -4,7 +4,7 @@
 use super::{Host, wrong_kind};
 use crate::error::Failure;
 use crate::sockets::{Name, Socket};
-use crate::stack::{ACKLINE_READABLE, ACKLINE_WRITABLE, ackline_socket};
+use crate::types::{ACKLINE_READABLE, ACKLINE_WRITABLE, ackline_socket};
 use ackline_tcp_core::ListenerId;
 use ackline_tcp_core::endpoint::{Refusal, SynEvent, SynId};
 use std::net::SocketAddr;

@@ -4,7 +4,7 @@ use super::{Host, wrong_kind};
 use crate::boundary::copy;
 use crate::error::{ACKLINE_EMSGSIZE, Failure};
 use crate::sockets::{Name, Socket};
-use crate::stack::{ACKLINE_READABLE, ACKLINE_WRITABLE, ackline_socket};
+use crate::types::{ACKLINE_READABLE, ACKLINE_WRITABLE, ackline_socket};
 use ackline_tcp_core::UdpId;
 use ackline_tcp_core::endpoint::{UdpEvent, UdpReceived};
 use std::mem::MaybeUninit;

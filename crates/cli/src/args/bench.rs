@@ -4,7 +4,7 @@ use super::limits::{DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME,
 use super::units::{Bitrate, RateFormat, parse_bytes, parse_count};
 use super::watch::WatchArgs;
 use super::{PolicyArgs, TunnelArgs, values};
-use crate::json_stream::Json;
+use crate::args::json::Json;
 use ackline::core::quantity::{SECOND, TIME};
 use clap::{ArgGroup, Args};
 use std::net::IpAddr;

@@ -1,6 +1,6 @@
 //! How figures become files.
 
-use ackline_lab::plot::{Format, PlotOptions, Size};
+use ackline_plot::{Format, PlotOptions, Size};
 use clap::{Args, ValueEnum};
 
 #[derive(Args)]

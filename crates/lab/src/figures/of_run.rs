@@ -1,12 +1,11 @@
 //! Plots of one run: what changed over time, how delays are spread, and the sequence numbers.
 
 use super::time_sequence;
-use crate::plot::{
-    Chart, Line, Look, Reference, RunPlots, Span, Style, is_time_sequence, marked, prefixed, thinned,
-};
 use crate::run::Outcome;
+use crate::run_plots::{RunPlots, is_time_sequence};
 use crate::scene::{QueueLimit, SceneLink};
 use ackline_netsim::record::{ConnRecord, ConnSample, Metric, QueueRecord};
+use ackline_plot::{Chart, Line, Look, Reference, Span, Style, marked, prefixed, thinned};
 use std::collections::BTreeSet;
 
 /// Flows, and queues, that are drawn.

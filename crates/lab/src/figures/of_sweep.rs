@@ -3,9 +3,9 @@
 //! axis too: one figure has them all.
 
 use crate::layout::Layout;
-use crate::plot::{Chart, Kind, Line, Panels, Style};
 use crate::scenario::quantity::{Unit, quantity};
 use crate::summary::{PointSummary, Summary};
+use ackline_plot::{Chart, Kind, Line, Panels, Style};
 
 /// Lines of a panel; an axis with more values becomes panels unless it is asked for.
 const MAX_LINES: usize = 7;

@@ -4,8 +4,8 @@ use super::of_sweep::figures;
 use crate::error::RunError;
 use crate::folder::load;
 use crate::layout::Layout;
-use crate::plot::{Chart, Line, Panels, thinned};
 use crate::summary::Summary;
+use ackline_plot::{Chart, Line, Panels, thinned};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,8 @@
 //! The time-sequence diagram of one connection.
 
-use crate::plot::{Chart, Line, Look, Style, TIME_SEQUENCE, prefixed};
+use crate::run_plots::TIME_SEQUENCE;
 use crate::sequence::TimeSequence;
+use ackline_plot::{Chart, Line, Look, Style, prefixed};
 
 /// Segments as strokes from their first byte to their last, ACKs and the receiver's window as lines
 /// of steps.

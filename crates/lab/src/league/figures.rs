@@ -4,7 +4,7 @@ use super::evaluation::Evaluation;
 use super::judgement::Verdict;
 use super::statistics::Interval;
 use super::view::View;
-use crate::plot::{Chart, HUES, HeatMap, Kind, Line, Look, Style, VerdictMap};
+use ackline_plot::{Chart, HUES, HeatMap, Kind, Line, Look, Style, VerdictMap};
 
 impl Evaluation {
     fn view<'a>(&'a self, contestants: &'a [super::Contestant]) -> View<'a> {

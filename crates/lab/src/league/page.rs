@@ -7,7 +7,7 @@ use super::figures::short;
 use super::judgement::Verdict;
 use crate::error::RunError;
 use crate::folder;
-use crate::plot::PlotOptions;
+use ackline_plot::PlotOptions;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};

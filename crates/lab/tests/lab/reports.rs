@@ -91,7 +91,7 @@ fn the_sequence_diagram_has_every_retransmission() {
         .sum();
     assert!(sent_again > 0);
     let text = fs::read_to_string(folder.path().join("plots/p0000-r000.json")).unwrap();
-    let plots: ackline_lab::plot::RunPlots = serde_json::from_str(&text).unwrap();
+    let plots: ackline_lab::RunPlots = serde_json::from_str(&text).unwrap();
     let sequence = chart(&plots.charts, "sequence");
     let bytes = |label: &str| -> f64 {
         let lines = sequence.lines.iter().filter(|line| line.label == label);

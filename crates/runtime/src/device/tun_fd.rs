@@ -1,4 +1,9 @@
 //! The descriptor of a TUN device and its interface's state, shared by both TUN devices.
+//!
+//! An interface of which only the descriptor is known (`Tun::from_fd`) may be in a namespace that
+//! the process cannot enter, where no netlink socket tells of it. So reads and writes tell: its MTU
+//! is stated, and a timer has it read once a second, because the kernel wakes no reader of an
+//! interface that was removed.
 
 use super::interface::link::{Link, LinkMonitor};
 use super::interface::ready_fd::ReadyFd;

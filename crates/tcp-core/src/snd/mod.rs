@@ -29,8 +29,9 @@
 //! | `view.rs` | what policies and `info` see |
 //!
 //! [`Sender`] unwraps the flight once per event. The rest are methods of [`Flight`] and of the
-//! types that it owns; they take the [`Stream`] as `snd`. Loss recovery itself decides in
-//! [`recovery`](crate::recovery).
+//! types that it owns; they take the [`Stream`] as `snd`, and cannot find the flight missing. Before
+//! the handshake is complete a policy without memory stands in for the two of the sender, so they
+//! need no unwrapping either. Loss recovery itself decides in [`recovery`](crate::recovery).
 
 pub(crate) mod accecn;
 pub(crate) mod agreement;

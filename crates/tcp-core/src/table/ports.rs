@@ -11,6 +11,10 @@
 //! A UDP socket or a listener has no peer when it is bound. One hash for all of them would make
 //! their ports a sequence that anybody who sees one of them continues (RFC 8085, section 5.1; RFC
 //! 5452, section 9.2, for resolvers). So each of these searches begins at a random port.
+//!
+//! Tries per connect are limited, and the next connect goes on where this one ended. There is no
+//! set of free ports per peer: a record in TIME-WAIT does not know its addresses, so it could not
+//! give its port back.
 
 use crate::four_tuple::to_ipv6;
 use core::net::{IpAddr, SocketAddr};

@@ -1,5 +1,9 @@
 //! Segments whose headers stay fields: for endpoints in one process, which need no octets between
 //! them.
+//!
+//! A driver may take headers as [`TcpHeader`] and give them to another endpoint as if they had been
+//! parsed. SYNs and packets without a connection stay octets. Tests compare the fields with what
+//! the parser makes of the octets, and netsim's both ways on random networks.
 
 use super::tcp::{OptionLayout, TcpHeader, TcpSegment};
 use super::{Ecn, EmitError, IpInfo, IpVersion, Payload, TcpFlags, ipv4, ipv6, tcp};

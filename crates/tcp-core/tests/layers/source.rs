@@ -42,6 +42,8 @@ pub(crate) struct Source {
     modules: BTreeSet<ModulePath>,
     /// Which module the names are of that the crate exports at its root.
     exported: BTreeMap<String, ModulePath>,
+    /// What `lib.rs` declares itself. As in any folder, its own file is none of its modules.
+    declared: BTreeSet<String>,
     paths: Vec<Written>,
 }
 
@@ -76,6 +78,9 @@ impl Source {
         let is_module =
             |name: &String| written.path.len() > 1 && self.modules.contains(std::slice::from_ref(name));
         let first = written.path.first().filter(|name| !is_module(name));
+        if first.is_some_and(|name| self.declared.contains(name)) {
+            return None;
+        }
         let at_root = first.and_then(|name| self.exported.get(name));
         let to = match at_root {
             Some(module) => module.clone(),
@@ -113,6 +118,7 @@ impl Source {
         if module.is_empty() {
             self.layers = layers(&parsed.items);
             self.exported = exports(&parsed.items);
+            self.declared = parsed.items.iter().filter_map(declared).collect();
         } else {
             let mut found = Vec::new();
             items(&parsed.items, module, &children, &mut found);
@@ -170,6 +176,21 @@ fn exports(items: &[Item]) -> BTreeMap<String, ModulePath> {
         }
     }
     exports
+}
+
+/// The name of a type, trait, function or constant.
+fn declared(item: &Item) -> Option<String> {
+    let name = match item {
+        Item::Const(item) => &item.ident,
+        Item::Enum(item) => &item.ident,
+        Item::Fn(item) => &item.sig.ident,
+        Item::Static(item) => &item.ident,
+        Item::Struct(item) => &item.ident,
+        Item::Trait(item) => &item.ident,
+        Item::Type(item) => &item.ident,
+        _ => return None,
+    };
+    Some(name.to_string())
 }
 
 fn export(tree: &UseTree, path: &mut Vec<String>, exports: &mut BTreeMap<String, ModulePath>) {

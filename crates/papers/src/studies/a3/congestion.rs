@@ -4,7 +4,7 @@
 use super::equations::Buffers;
 use super::runs::{Copies, Course, Episodes, Receiver, Run};
 use crate::{Cell, Check, Figure, Finding, Job, Outputs, ReproduceError, Reproduction, Table};
-use ackline_lab::plot::{Chart, Line};
+use ackline_plot::{Chart, Line};
 
 /// The pairs of the figures.
 const PAIRS: [Buffers; 4] = [

@@ -6,8 +6,8 @@ use super::equations::{Buffers, Region, SIZES};
 use super::numbers::Matrix;
 use super::runs::{Copies, Episodes, Receiver, Run};
 use crate::{Cell, Check, Finding, Job, Outputs, ReproduceError, Reproduction, Table};
-use ackline_lab::plot::HeatMap;
 use ackline_lab::stats::mean;
+use ackline_plot::HeatMap;
 
 /// A3 with each pair, under congestion.
 fn run(buffers: Buffers) -> Run {

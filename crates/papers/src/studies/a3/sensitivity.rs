@@ -7,7 +7,7 @@ use super::numbers::Matrix;
 use super::runs::{self, Policy};
 use super::throughput::{is_locked, score};
 use crate::{Cell, Check, Job, Outputs, ReproduceError, Reproduction, Request, Table};
-use ackline_lab::plot::HeatMap;
+use ackline_plot::HeatMap;
 
 /// Other choices: what they are, and what is set in the scenario.
 const VARIANTS: &[(&str, &[&str])] = &[

@@ -5,8 +5,8 @@ use super::equations::{Buffers, Class, SIZES};
 use super::numbers::Matrix;
 use super::runs::{self, Copies, Policy};
 use crate::{Cell, Check, Finding, Job, Outputs, ReproduceError, Reproduction, Table};
-use ackline_lab::plot::HeatMap;
 use ackline_lab::stats::{mean, quantile};
+use ackline_plot::HeatMap;
 
 pub(super) fn plan() -> Result<Vec<Job>, ReproduceError> {
     let mut jobs = vec![];

@@ -1,7 +1,7 @@
 //! Lines of means with their intervals.
 
-use ackline_lab::plot::{Line, Style};
 use ackline_lab::stats::Estimate;
+use ackline_plot::{Line, Style};
 
 /// A line through the means over runs, with a band of their 95 % intervals: x, and a number of each
 /// run.

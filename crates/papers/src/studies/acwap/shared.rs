@@ -5,8 +5,8 @@ use super::reading::{Flow, Reading};
 use super::runs::{Group, HALVES, Span, extent, long, seeds};
 use crate::error::ReproduceError;
 use crate::{Cell, Check, Finding, Outputs, Reproduction, Request, Table};
-use ackline_lab::plot::{Chart, Line, Style};
 use ackline_lab::stats::{jain, mean};
+use ackline_plot::{Chart, Line, Style};
 
 /// Bits per second.
 pub(super) const RATE: f64 = 1e9;

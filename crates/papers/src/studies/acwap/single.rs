@@ -4,8 +4,8 @@ use super::reading::{PACKET, Reading};
 use super::runs::{Alone, Line, OTHERS, PAPERS, alone};
 use crate::error::ReproduceError;
 use crate::{Cell, Check, Finding, Outputs, Reproduction, Request, Table};
-use ackline_lab::plot::{Chart, Style};
 use ackline_lab::stats::mean;
+use ackline_plot::{Chart, Style};
 
 /// What the paper and the independent model have for one flow.
 struct Expected {
@@ -242,11 +242,11 @@ fn figures(outputs: &Outputs) -> Result<Vec<Chart>, ReproduceError> {
         from_zero: y_label != "RTT, ms",
         lines: runs
             .iter()
-            .map(|(label, run)| ackline_lab::plot::Line {
+            .map(|(label, run)| ackline_plot::Line {
                 label: (*label).to_owned(),
                 points: of(run),
                 style: Style::Line,
-                ..ackline_lab::plot::Line::default()
+                ..ackline_plot::Line::default()
             })
             .collect(),
         ..Chart::default()

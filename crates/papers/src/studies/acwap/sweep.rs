@@ -6,8 +6,8 @@ use super::series::estimated;
 use super::shared::RATE;
 use crate::error::ReproduceError;
 use crate::{Cell, Check, Finding, Outputs, Reproduction, Request, Table};
-use ackline_lab::plot::Chart;
 use ackline_lab::stats::{jain, mean};
+use ackline_plot::Chart;
 
 /// Tenths of beta; of the independent model the shares of ACWAP and HSTCP in percent, Jain's index,
 /// and the loss rates of both in 10^-5.

@@ -12,8 +12,8 @@ use crate::job::{Job, Outputs};
 use crate::reproduction::Reproduction;
 use crate::study::Request;
 use crate::table::{Cell, Table};
-use ackline_lab::plot::{Chart, Kind as Axis, Line};
 use ackline_lab::stats::Estimate;
+use ackline_plot::{Chart, Kind as Axis, Line};
 
 /// A mean time says something from so many downloads on, a variance from the second number on.
 const DOWNLOADS: (u64, u64) = (300, 2_000);

@@ -2,8 +2,8 @@
 
 use super::formulas::Efficiency;
 use crate::check::Check;
-use ackline_lab::plot::{Chart, Line};
 use ackline_lab::results::{FlowResult, RunResult, Waits};
+use ackline_plot::{Chart, Line};
 
 /// The applications of every scenario: data from the near host to the far one, and back.
 const APPS: [&str; 2] = ["up", "down"];

@@ -6,8 +6,8 @@ use super::measured::Measured;
 use super::readings::{DESIGN, Reading};
 use crate::Figure;
 use ackline_lab::Outcome;
-use ackline_lab::plot::{Chart, Line, Panels, Style};
 use ackline_lab::stats::Estimate;
+use ackline_plot::{Chart, Line, Panels, Style};
 use serde::{Deserialize, Serialize};
 
 /// Label and value of what is drawn.

@@ -1,6 +1,7 @@
 //! A. S. Ahmed, "Extending TCP for Low Round Trip Delay": the data set.
 
 mod checks;
+mod compared;
 mod experiment;
 mod figures;
 mod findings;
@@ -17,10 +18,11 @@ use crate::job::Outputs;
 use crate::reproduction::Reproduction;
 use crate::study::{Knob, Paper, Part, Request, Study};
 use checks::Results;
+use compared::compared;
 use experiment::{AQMS, Aqm, Case, Sender};
 use figures::Inside;
 use measured::Measured;
-use readings::{DESIGN, PROTOTYPE, compared};
+use readings::{DESIGN, PROTOTYPE};
 use std::collections::BTreeMap;
 
 /// The study.

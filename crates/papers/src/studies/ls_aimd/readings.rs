@@ -1,7 +1,5 @@
 //! Readings of the thesis: what its text leaves open, settled in one way or another.
 
-use super::experiment::{AQMS, Case, EXPERIMENTS, Sender};
-
 /// One reading: parameters of LS-AIMD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
@@ -38,28 +36,3 @@ const NINE_BITS: Reading = reading("nine-bits", "a logarithm of nine fraction bi
 
 /// All of them, the four combinations of the two that matter first.
 pub(super) const READINGS: [Reading; 7] = [DESIGN, RTT, PRIOR, PROTOTYPE, OFF, PRINTED_D, NINE_BITS];
-
-/// Who sends in the comparison of readings, and in which experiments: jumbo frames with C = 1,
-/// where the design misses the thesis; C = 2^-7, where readings that explain too much show; and two
-/// experiments at 1,500 bytes.
-pub(super) const COMPARED: [(Sender, &[&str]); 2] =
-    [(Sender::Full, &["3A", "4A", "4E", "4F", "4G", "4H"]), (Sender::Slow, &["4E", "4H"])];
-
-/// The cases of the comparison.
-pub(super) fn compared() -> Vec<Case> {
-    let mut cases = vec![];
-    for aqm in AQMS {
-        for (sender, names) in COMPARED {
-            for of in EXPERIMENTS.into_iter().filter(|of| names.contains(&of.name)) {
-                // What does nothing to jumbo frames is not tried with others.
-                let readings = READINGS.into_iter().filter(|reading| match reading.name {
-                    "nine-bits" => of.jumbo() && sender == Sender::Full,
-                    "printed-d" => of.jumbo(),
-                    _ => true,
-                });
-                cases.extend(readings.map(|reading| Case { of, aqm, sender, reading }));
-            }
-        }
-    }
-    cases
-}

@@ -1,10 +1,11 @@
 //! The runs of each part.
 
+use super::compared::compared;
 use super::experiment::{Aqm, Case, EXPERIMENTS, Length, Sender};
 use super::figures::Inside;
 use super::ideal;
 use super::measured::Measured;
-use super::readings::{DESIGN, PROTOTYPE, compared};
+use super::readings::{DESIGN, PROTOTYPE};
 use crate::error::ReproduceError;
 use crate::job::{Job, Outputs};
 use crate::study::Request;

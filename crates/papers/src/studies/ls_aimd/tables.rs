@@ -1,9 +1,10 @@
 //! Tables: the thesis' beside ours, what else was measured, and the scale factor that finds itself.
 
 use super::checks::{Results, mean_bounds, saturated};
+use super::compared::COMPARED;
 use super::experiment::{AQMS, Aqm, Case, EXPERIMENTS, Experiment, Sender};
 use super::measured::Measured;
-use super::readings::{COMPARED, DESIGN, PROTOTYPE, READINGS};
+use super::readings::{DESIGN, PROTOTYPE, READINGS};
 use super::thesis::{STATISTICS, model, thesis};
 use crate::{Cell, Table};
 use ackline_lab::stats::Estimate;

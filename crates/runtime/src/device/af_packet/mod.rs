@@ -4,6 +4,10 @@
 //! Every frame is preceded by a virtio header, so super-packets of up to 64 KiB with partial
 //! checksums go both ways, as between the kernel's TCP and a network card with TSO and GRO. The
 //! stack's addresses are its own: the kernel does not have them and stays silent.
+//!
+//! Frames are exchanged in batches of `recvmmsg` instead of a ring, by measurement. The socket is
+//! watched for writability only while it is full, because each outgoing frame would wake the
+//! driver.
 
 mod config;
 mod fanout;

@@ -4,6 +4,8 @@
 //! A device implements [`Wire`] for what carries its frames, and lets a
 //! [`Resolution`](resolution::Resolution) take frames from it and say to which station a packet
 //! goes.
+//!
+//! The resolution of neighbours has no clock and no descriptor.
 
 pub(super) mod frame;
 pub mod neighbours;

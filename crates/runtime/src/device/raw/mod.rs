@@ -23,6 +23,12 @@
 //!
 //! The host's firewall does not see what the stack receives: a packet socket comes before it. What
 //! the stack sends passes its rules for output.
+//!
+//! The packet socket is that of the Ethernet device (`interface::frames`): a raw socket for TCP
+//! would get each segment of the host, and only after the firewall. Sending by raw sockets leaves
+//! routes, neighbours, and the firewall's output to the kernel. The table is at the input hook: at
+//! the output hook it would have to tell the kernel's resets from the stack's, and at an earlier
+//! one conntrack would not see the answers to the stack.
 
 mod config;
 mod filter;

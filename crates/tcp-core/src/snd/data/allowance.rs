@@ -20,6 +20,9 @@
 //! that had to wait is told when a third of the allowance is free and less than half of
 //! `notsent_lowat` is unsent, so that not every ACK wakes it; and earlier if what is unsent is
 //! about to run out.
+//!
+//! Whether a waiting writer may go on is asked once when its connection is settled, because
+//! acknowledgments, departures, a larger window and settings can all make space.
 
 use crate::config::ConnConfig;
 use crate::policy::cc::Clock;

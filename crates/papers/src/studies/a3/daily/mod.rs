@@ -4,8 +4,8 @@
 mod runs;
 
 use crate::{Cell, Check, Finding, Job, Outputs, ReproduceError, Reproduction, Request, Table};
-use ackline_lab::plot::HeatMap;
 use ackline_lab::stats::{Estimate, mean};
+use ackline_plot::HeatMap;
 use runs::{LossyCell, PATHS, Policy, Workload, buffers};
 
 pub(super) fn plan(request: &Request) -> Result<Vec<Job>, ReproduceError> {

@@ -10,8 +10,8 @@ use super::conditions::{
 use super::outcome::{COLUMNS, Runs};
 use crate::error::ReproduceError;
 use crate::{Cell, Outputs, Reproduction, Request, Table};
-use ackline_lab::plot::Chart;
 use ackline_lab::stats::jain;
+use ackline_plot::Chart;
 
 /// A table with a row for each condition and control.
 fn table<'a>(
