@@ -4,7 +4,7 @@
 //! the kernel's socket is read into the stack's send buffer: what the destination does not take
 //! stays where it is. Between two stacks go chunks.
 
-use crate::backlog::{Backlog, Waiting};
+use crate::backlog::{Backlog, BacklogShare};
 use crate::counters::Count;
 use crate::outside::Stream;
 use crate::proxy::Shared;
@@ -65,7 +65,7 @@ impl<'a> Destination<'a> {
 
     /// There is something to write. It waits for room until what this returns is dropped, in no
     /// more than its share.
-    fn wait(&mut self) -> io::Result<Waiting<'a>> {
+    fn wait(&mut self) -> io::Result<BacklogShare<'a>> {
         let waiting = self.backlog.wait();
         let share = self.backlog.share(self.limit).min(self.usual);
         if share != self.limit {
@@ -85,7 +85,7 @@ struct Window<'a> {
     limit: u32,
     /// Bytes since it was silent for [`SILENCE`].
     passed: usize,
-    sending: Option<Waiting<'a>>,
+    sending: Option<BacklogShare<'a>>,
 }
 
 impl<'a> Window<'a> {

@@ -69,15 +69,15 @@ pub(super) async fn greet(out: &WayOut, server: &Server) -> Result<Stream, Conne
     Ok(stream)
 }
 
-/// What an answer or a datagram has as its address (RFC 1928, section 5).
+/// An address in an answer or a datagram (RFC 1928, section 5).
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum SocksAddress {
     Address(SocketAddr),
     Name(String, u16),
 }
 
-/// Asks for `command`. Returns the address of the answer.
-async fn ask(stream: &mut Stream, command: u8, place: &[u8]) -> Result<Place, ConnectError> {
+/// Requests `command`. Returns the address in the answer.
+async fn ask(stream: &mut Stream, command: u8, place: &[u8]) -> Result<SocksAddress, ConnectError> {
     let io = ConnectError::of_server;
     let request = [&[VERSION, command, 0][..], place].concat();
     stream.write_all(&request).await.map_err(io)?;
@@ -100,8 +100,8 @@ async fn ask(stream: &mut Stream, command: u8, place: &[u8]) -> Result<Place, Co
     stream.read_exact(&mut address[..length]).await.map_err(io)?;
     let port = stream.read_u16().await.map_err(io)?;
     Ok(match ip(&address[..length], kind) {
-        Some(ip) => Place::Address(SocketAddr::new(ip, port)),
-        None => Place::Name(String::from_utf8_lossy(&address[..length]).into_owned(), port),
+        Some(ip) => SocksAddress::Address(SocketAddr::new(ip, port)),
+        None => SocksAddress::Name(String::from_utf8_lossy(&address[..length]).into_owned(), port),
     })
 }
 
@@ -166,10 +166,12 @@ impl Association {
         let relay = match ask(&mut control, UDP_ASSOCIATE, &unknown).await? {
             // A server behind an address translation does not know its own address: then it is
             // where the connection goes. An empty name says no more.
-            Place::Address(relay) if relay.ip().is_unspecified() => SocketAddr::new(peer.ip(), relay.port()),
-            Place::Address(relay) => relay,
-            Place::Name(name, port) if name.is_empty() => SocketAddr::new(peer.ip(), port),
-            Place::Name(name, port) => resolve_relay(&name, port, peer).await?,
+            SocksAddress::Address(relay) if relay.ip().is_unspecified() => {
+                SocketAddr::new(peer.ip(), relay.port())
+            }
+            SocksAddress::Address(relay) => relay,
+            SocksAddress::Name(name, port) if name.is_empty() => SocketAddr::new(peer.ip(), port),
+            SocksAddress::Name(name, port) => resolve_relay(&name, port, peer).await?,
         };
         let socket = out.socket(relay).await.map_err(ConnectError::of_server)?;
         Ok(Self { control: Mutex::new(control), socket })

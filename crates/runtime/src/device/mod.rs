@@ -35,15 +35,15 @@ mod interface;
 #[cfg(feature = "tun")]
 mod lending;
 mod neighbour_stats;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "raw")]
+pub mod raw;
 #[cfg(any(
     test,
     all(target_os = "linux", any(feature = "tun", feature = "tun-tap")),
     all(any(unix, windows), feature = "tun-rs")
 ))]
-mod places;
-#[cfg(target_os = "linux")]
-#[cfg(feature = "raw")]
-pub mod raw;
+mod spans;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "tun")]
 pub mod tun;

@@ -16,20 +16,20 @@ use tokio::sync::Notify;
 /// Who waits for UDP.
 #[derive(Debug, Default)]
 pub(crate) struct UdpWaits {
-    sockets: BTreeMap<UdpId, Waiting>,
+    sockets: BTreeMap<UdpId, SocketWaits>,
     /// Present while somebody takes flows.
     flows: Option<Flows>,
 }
 
-/// Who waits for a socket or flow.
+/// The tasks that wait for a socket or flow.
 #[derive(Debug, Default)]
-struct Waiting {
+struct SocketWaits {
     news: Arc<Notify>,
     read: Option<Waker>,
     write: Option<Waker>,
 }
 
-/// Who waits for flows.
+/// The tasks that wait for flows.
 #[derive(Debug, Default)]
 struct Flows {
     arrivals: Arc<Notify>,
@@ -69,7 +69,7 @@ impl UdpWaits {
     }
 }
 
-impl Waiting {
+impl SocketWaits {
     fn wake(&mut self, wakes: &mut Wakes) {
         wakes.everyone(&self.news);
         wakes.extend(self.read.take());

@@ -14,10 +14,10 @@ use tokio::sync::Notify;
 
 /// The SYNs that the program has, and what became of them.
 #[derive(Debug, Default)]
-pub(crate) struct HeldSyns(HashMap<SynId, Waiting>);
+pub(crate) struct HeldSyns(HashMap<SynId, SynWait>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct SynWait {
     news: Arc<Notify>,
     outcome: Option<Result<ConnId, ConnError>>,
 }
