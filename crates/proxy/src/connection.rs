@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use tokio::io::Interest;
 use tokio::time::timeout;
 
-/// Who is to be carried on.
+/// A client whose connection is to be relayed.
 pub(crate) enum Client {
     /// Nothing has been answered. Anybody may have forged its SYN.
     Held(Box<HeldSyn>, EarlyPermit),

@@ -30,7 +30,7 @@ pub struct ConfigFile {
     pub rules: Vec<Rule>,
     /// What becomes of those that no rule matches.
     pub otherwise: Option<Action>,
-    /// Who answers questions about names, in the order in which they are asked; empty if the file
+    /// Resolvers, in the order in which they are asked; empty if the file
     /// does not say.
     pub dns: Vec<Resolver>,
     /// Names that the proxy answers itself.

@@ -127,10 +127,10 @@ pub(crate) struct Shared {
 /// A proxy on a stack that [accepts any address](ackline_runtime::stack::Builder::any_address): it
 /// ends the connections and UDP flows that come there, and carries them on.
 ///
-/// A client is answered when its destination has answered: who is refused there gets an RST, whom
-/// no way leads to an ICMP error, and who gets no answer there gets none here. Beyond
-/// [`Limits::client_early`] and [`Limits::early`], clients are connected first, because anybody may
-/// forge a SYN; then all of that is an RST.
+/// A client is answered when its destination has answered. A refusal becomes an RST, an unreachable
+/// destination an ICMP error, and silence stays silence. Beyond [`Limits::client_early`] and
+/// [`Limits::early`], clients are connected first, because a SYN may be forged; each of these
+/// outcomes is then an RST.
 pub struct Proxy {
     shared: Arc<Shared>,
     clients: Arc<Clients>,

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 /// Most that is read and written in one call.
 const MOST: usize = 128 << 10;
 
-/// Who has sent nothing for this time sends no bulk data any more.
+/// A sender that was silent for this time no longer sends bulk data.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// So much in one read is bulk data, of which there will be more.

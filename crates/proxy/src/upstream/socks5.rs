@@ -150,7 +150,7 @@ pub(super) fn header(to: SocketAddr) -> Vec<u8> {
 /// that asked for it.
 #[derive(Debug)]
 pub(crate) struct Association {
-    /// Locked by whoever waits for datagrams.
+    /// Locked by the task that waits for datagrams.
     control: Mutex<Stream>,
     socket: Socket,
 }
@@ -218,7 +218,7 @@ async fn resolve_relay(name: &str, port: u16, server: SocketAddr) -> Result<Sock
     same.or(found.first()).copied().ok_or_else(|| unknown(&"it has no address"))
 }
 
-/// Where the payload of a whole datagram begins, and who sent it, unless that is a name.
+/// Offset of the payload in a whole datagram, and its source, unless that is a name.
 fn payload(packet: &[u8]) -> Option<(usize, Option<SocketAddr>)> {
     let [_, _, 0, kind, rest @ ..] = packet else { return None };
     let length = match *kind {

@@ -185,7 +185,7 @@ impl Links {
     }
 
     /// This shard has nothing left to deliver, and there is no handle. It has to run as long as
-    /// others have something, because their packets may come to its queue. True if nobody has.
+    /// others have something, because their packets may come to its queue. True if none has.
     pub(crate) fn rest(&mut self) -> bool {
         if !std::mem::replace(&mut self.idle, true) && self.hub.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.hub.sleepers().for_each(Waker::wake);

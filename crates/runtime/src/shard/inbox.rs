@@ -133,7 +133,7 @@ impl Inbox {
         queue.waker.take()
     }
 
-    /// The parcel that has waited for longest. Whoever takes looks for what else there is after it.
+    /// The parcel that has waited longest. The caller checks for further ones afterwards.
     pub(crate) fn take(&self) -> Option<Parcel> {
         let mut queue = self.lock();
         queue.nudged = false;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use tokio::sync::Notify;
 
-/// Established connections that no `accept` has taken, and who waits for them. Its lock is taken
-/// within those of the shards, and no other within it.
+/// Established connections that no `accept` has taken, and the tasks that wait for them. Its lock
+/// is taken within those of the shards, and no other within it.
 #[derive(Debug, Default)]
 pub(crate) struct AcceptQueue {
     waiting: Mutex<AcceptState>,
@@ -65,7 +65,7 @@ impl AcceptQueue {
         store(&mut self.lock().waker, waker);
     }
 
-    /// Everybody looks again.
+    /// Wakes all waiting tasks.
     pub(super) fn wake_all(&self, wakes: &mut Wakes) {
         wakes.everyone(&self.arrivals);
         wakes.extend(self.lock().waker.take());

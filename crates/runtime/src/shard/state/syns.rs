@@ -23,7 +23,7 @@ struct SynWait {
 }
 
 impl HeldSyns {
-    /// Everybody looks again.
+    /// Wakes all waiting tasks.
     pub(super) fn wake_all(&mut self, wakes: &mut Wakes) {
         for waiting in self.0.values() {
             wakes.everyone(&waiting.news);
@@ -114,7 +114,7 @@ impl StackState {
         }
     }
 
-    /// Tells whoever waits what has become of a SYN; false if nobody has it.
+    /// Passes the outcome of a SYN to the task that waits; false if the SYN is unknown.
     fn decide(&mut self, syn: SynId, outcome: Result<ConnId, ConnError>, wakes: &mut Wakes) -> bool {
         let Some(waiting) = self.syns.0.get_mut(&syn) else { return false };
         waiting.outcome = Some(outcome);
