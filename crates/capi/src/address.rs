@@ -1,22 +1,23 @@
-//! Addresses: one struct for both families, and their text.
+//! Addresses: one struct for both families, and its text form.
 
 use crate::boundary::{Out, given, guard, text, value, write_text};
 use crate::error::Failure;
 use std::ffi::c_char;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Bytes that the text of any address fits, with the zero at its end.
+/// Size of a buffer that has room for any address as text, with the terminating NUL.
 pub const ACKLINE_ADDRESS_TEXT: usize = 64;
 
 /// An IP address and a port.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ackline_address {
-    /// 4 or 6.
+    /// IP version: 4 or 6.
     pub version: u8,
-    /// The address, in network order; of IPv4 the first four bytes, and the others are 0.
+    /// The address in network byte order. IPv4 uses the first four bytes; the others are written as
+    /// 0 and ignored when read.
     pub ip: [u8; 16],
-    /// The port, in the order of this machine.
+    /// The port in host byte order.
     pub port: u16,
 }
 
@@ -26,7 +27,9 @@ impl ackline_address {
         let ip = match self.version {
             4 => Ipv4Addr::new(a, b, c, d).into(),
             6 => IpAddr::from(self.ip),
-            other => return Err(Failure::invalid(format!("an address has version 4 or 6, not {other}"))),
+            other => {
+                return Err(Failure::invalid(format!("the version of an address is 4 or 6, not {other}")));
+            }
         };
         Ok(SocketAddr::new(ip, self.port))
     }
@@ -45,10 +48,10 @@ impl From<SocketAddr> for ackline_address {
     }
 }
 
-/// Reads `10.0.0.2:80` or `[fd00::2]:80`. Returns 0, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+/// Parses `10.0.0.2:80` or `[fd00::2]:80`. Returns 0, `ACKLINE_EINVAL` or `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `from` is null or a string that ends with a zero; `address` is null or has room for an address.
+/// `from` is null or a NUL-terminated string; `address` is null or has room for an address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_address_parse(from: *const c_char, address: *mut ackline_address) -> i32 {
     guard(|| {
@@ -57,18 +60,20 @@ pub unsafe extern "C" fn ackline_address_parse(from: *const c_char, address: *mu
         // SAFETY: the caller's promise.
         let address = given(unsafe { Out::new(address) }, "address")?;
         let parsed: SocketAddr = from.parse().map_err(|_| {
-            Failure::invalid(format!("{from:?} is no address and port, such as 10.0.0.2:80 or [fd00::2]:80"))
+            Failure::invalid(format!(
+                "{from:?} is not an address and port, such as 10.0.0.2:80 or [fd00::2]:80"
+            ))
         })?;
         address.write(parsed.into());
         Ok(0)
     })
 }
 
-/// Writes an address as text that ends with a zero. `ACKLINE_ADDRESS_TEXT` bytes are enough for
-/// any. Returns its length without the zero, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+/// Writes an address as NUL-terminated text. `ACKLINE_ADDRESS_TEXT` bytes are always enough.
+/// Returns the length without the NUL, `ACKLINE_EINVAL` or `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `address` is null or an address; `to` is null or has room for `len` bytes.
+/// `address` is null or points to an address; `to` is null or has room for `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_address_format(
     address: *const ackline_address,

@@ -1,9 +1,9 @@
 //! What crosses the boundary between C and Rust: panics, pointers, the callback.
 //!
-//! The stack is a reference in an `Option` (the same in C, with null as `None`): what is behind it
-//! is shared, and locked. Every other pointer is raw, and used for one read or one write. Two of
-//! them may be the same place, or be inside the buffer of a call: a reference to what a second
-//! pointer writes would be undefined behaviour, whoever reads it.
+//! The stack is an `Option` of a reference (in C a pointer, with null as `None`), and its state is
+//! behind a lock. Every other pointer is raw, and used for one read or one write. Two of them may be
+//! equal, or point into the buffer of the same call: a reference to memory that a second pointer
+//! writes would be undefined behaviour, even if nothing reads it.
 
 use crate::error::{ACKLINE_EFAULT, ACKLINE_ENOTRECOVERABLE, Failure};
 use crate::types::ackline_transmit;
@@ -16,23 +16,23 @@ use std::{ptr, slice};
 
 /// Runs the body of a function that C calls.
 pub(crate) fn guard<N: From<i32>>(body: impl FnOnce() -> Result<N, Failure>) -> N {
-    // What a panic leaves half-changed is behind the lock of a stack, which it poisons.
+    // State that a panic leaves inconsistent is behind the stack's lock, which the panic poisons.
     let outcome = catch_unwind(AssertUnwindSafe(body));
     let failed = match outcome {
         Ok(Ok(number)) => return number,
         Ok(Err(failure)) => failure,
-        Err(panic) => Failure::new(ACKLINE_ENOTRECOVERABLE, format!("a bug of ackline's: {}", said(&*panic))),
+        Err(panic) => Failure::new(ACKLINE_ENOTRECOVERABLE, format!("bug in ackline: {}", message(&*panic))),
     };
     N::from(failed.remember())
 }
 
-/// What a panic said.
-fn said(panic: &(dyn Any + Send)) -> &str {
+/// The message of a panic.
+fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic")
 }
 
-/// The argument `what`, which must not be null.
+/// The argument named `what`; an error if it is null.
 pub(crate) fn given<T>(argument: Option<T>, what: &str) -> Result<T, Failure> {
     argument.ok_or_else(|| null(what))
 }
@@ -50,7 +50,7 @@ pub(crate) unsafe fn value<T: Copy>(from: *const T) -> Option<T> {
     (!from.is_null()).then(|| unsafe { from.read() })
 }
 
-/// Where C wants a value.
+/// A pointer through which C receives one value.
 #[derive(Debug)]
 pub(crate) struct Out<T>(NonNull<T>);
 
@@ -69,10 +69,10 @@ impl<T> Out<T> {
     }
 }
 
-/// The text at `text`; `None` if it is null.
+/// The string at `text`; `None` if it is null.
 ///
 /// # Safety
-/// `text` is null, or a string that ends with a zero, and does not change while the result is used.
+/// `text` is null, or a NUL-terminated string that does not change while the result is used.
 pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<Option<&'a str>, Failure> {
     if text.is_null() {
         return Ok(None);
@@ -114,7 +114,7 @@ pub(crate) unsafe fn room<'a, T>(
     Ok(unsafe { slice::from_raw_parts_mut(room.cast::<MaybeUninit<T>>(), len) })
 }
 
-/// Writes `from` with a zero at its end, and returns its length without.
+/// Writes `from` with a terminating NUL, and returns its length without the NUL.
 ///
 /// # Safety
 /// `to` is null, or has room for `len` bytes.
@@ -122,7 +122,7 @@ pub(crate) unsafe fn write_text(from: &str, to: *mut c_char, len: usize) -> Resu
     let needed = from.len() + 1;
     check::<c_char>(to.is_null(), len, "the text")?;
     if needed > len {
-        return Err(Failure::invalid(format!("the text has {needed} bytes, and there is room for {len}")));
+        return Err(Failure::invalid(format!("the text needs {needed} bytes, but the buffer has {len}")));
     }
     // SAFETY: there is room for `needed` bytes, says the caller.
     let to = unsafe { room(to.cast::<u8>(), needed, "the text") }?;
@@ -133,8 +133,8 @@ pub(crate) unsafe fn write_text(from: &str, to: *mut c_char, len: usize) -> Resu
     Ok(copied as i32)
 }
 
-/// Copies as much of a struct as a caller has who knows `size` bytes of it. What it knows beyond is
-/// zero.
+/// Copies the first `size` bytes of a struct, for a caller compiled with a struct of that size. If
+/// it is larger than `T`, the rest is zeroed.
 ///
 /// # Safety
 /// `to` is null, or has room for `size` bytes if that is a size that a struct can have.
@@ -152,10 +152,10 @@ pub(crate) unsafe fn prefix<T: Copy>(from: &T, to: *mut T, size: usize) -> Resul
     Ok(())
 }
 
-/// More bytes than any struct of this or a later version has.
+/// Bound on the size of a struct, in this and later versions.
 const LARGEST_STRUCT: usize = 4_096;
 
-/// A length that C has computed wrongly is often a negative number.
+/// Refuses null with a length, and lengths beyond any allocation: often negative numbers in C.
 fn check<T>(is_null: bool, len: usize, what: &str) -> Result<(), Failure> {
     if is_null && len > 0 {
         return Err(null(what));
@@ -166,7 +166,7 @@ fn check<T>(is_null: bool, len: usize, what: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Copies as much of `from` as there is room for, and returns how much that was.
+/// Copies as much of `from` as fits into `room`, and returns the number of items copied.
 pub(crate) fn copy<T: Copy>(from: &[T], room: &mut [MaybeUninit<T>]) -> usize {
     for (to, from) in room.iter_mut().zip(from) {
         to.write(*from);
@@ -174,7 +174,7 @@ pub(crate) fn copy<T: Copy>(from: &[T], room: &mut [MaybeUninit<T>]) -> usize {
     from.len().min(room.len())
 }
 
-/// The callback of a stack, with its argument.
+/// The callback of a stack and its `user` argument.
 #[derive(Debug)]
 pub(crate) struct Transmitter {
     function: unsafe extern "C" fn(*mut c_void, *const u8, usize) -> c_int,
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_panic_becomes_a_code() {
         assert_eq!(guard::<i32>(|| panic!("out of {}", "order")), ACKLINE_ENOTRECOVERABLE);
-        assert_eq!(last(), "a bug of ackline's: out of order");
+        assert_eq!(last(), "bug in ackline: out of order");
         assert_eq!(guard::<i64>(|| Ok(5)), 5);
     }
 

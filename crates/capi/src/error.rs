@@ -1,6 +1,6 @@
-//! What a call returns if it fails: a code, and a text that says what was wrong.
+//! Error codes, and the text of the last error.
 //!
-//! Codes are Linux's error numbers with a minus sign, on every platform.
+//! Codes are Linux's error numbers, negated, on every platform.
 
 use ackline_tcp_core::error::{AcceptError, ConnError, ConnectError, ListenError, StreamError, UdpError};
 use ackline_tcp_core::policy::SpecError;
@@ -8,62 +8,64 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
-/// An input/output error of the system: no descriptor, no random numbers.
+/// I/O error: the operating system provided no descriptor or no random numbers.
 pub const ACKLINE_EIO: i32 = -5;
-/// The socket is not one of this stack, or it is closed.
+/// Not a socket of this stack, or already closed.
 pub const ACKLINE_EBADF: i32 = -9;
-/// Not now: nothing to read, no room to write, nobody to accept. An event follows.
+/// The call would block: nothing to read, no room to write, no connection to accept. An event is
+/// reported when that changes.
 pub const ACKLINE_EAGAIN: i32 = -11;
-/// The memory budget is used up; or a connection held more than its share of it.
+/// Out of memory: the memory budget is exhausted, or the connection exceeded its share of it.
 pub const ACKLINE_ENOMEM: i32 = -12;
-/// A pointer is null that must not be.
+/// A required pointer is null.
 pub const ACKLINE_EFAULT: i32 = -14;
-/// The stack is in use: by its callback, which must not call it, or by another thread.
+/// The stack is in use: another thread is calling it, or its callback called it.
 pub const ACKLINE_EBUSY: i32 = -16;
-/// An argument is wrong: an address, an option, a length, a time.
+/// Invalid argument: an address, option, length or time.
 pub const ACKLINE_EINVAL: i32 = -22;
-/// The stack has as many connections as it may have.
+/// The stack's limit on connections is reached.
 pub const ACKLINE_ENFILE: i32 = -23;
-/// This side has shut down sending.
+/// Sending has been shut down on this side.
 pub const ACKLINE_EPIPE: i32 = -32;
-/// The datagram is longer than the path carries, or than the buffer.
+/// The datagram is larger than the path or the buffer allows.
 pub const ACKLINE_EMSGSIZE: i32 = -90;
-/// The socket is of another kind, or this platform does not have it.
+/// Not supported by this kind of socket, or on this platform.
 pub const ACKLINE_EOPNOTSUPP: i32 = -95;
 /// The address and port are in use.
 pub const ACKLINE_EADDRINUSE: i32 = -98;
-/// The address is not one of the stack's, or it has none of the peer's family, or no free port.
+/// The address is not one of the stack's, the stack has no address of the peer's family, or no port
+/// is free.
 pub const ACKLINE_EADDRNOTAVAIL: i32 = -99;
 /// This side aborted the connection.
 pub const ACKLINE_ECONNABORTED: i32 = -103;
 /// The peer reset the connection.
 pub const ACKLINE_ECONNRESET: i32 = -104;
-/// The handshake is not complete; or a UDP socket has no peer.
+/// The connection is not established, or the UDP socket has no peer.
 pub const ACKLINE_ENOTCONN: i32 = -107;
 /// The peer sent data after this side had closed, and the connection was reset (RFC 9293, section
 /// 3.6.1).
 pub const ACKLINE_ESHUTDOWN: i32 = -108;
 /// The peer did not answer in time.
 pub const ACKLINE_ETIMEDOUT: i32 = -110;
-/// The peer refused.
+/// The peer refused the connection or the datagram.
 pub const ACKLINE_ECONNREFUSED: i32 = -111;
-/// ICMP reported that the peer cannot be reached.
+/// ICMP reported that the peer is unreachable.
 pub const ACKLINE_EHOSTUNREACH: i32 = -113;
-/// An earlier call of this stack hit a bug of ackline's: the stack can only be freed.
+/// An earlier call hit a bug in ackline. The stack is unusable and can only be freed.
 pub const ACKLINE_ENOTRECOVERABLE: i32 = -131;
 
-/// The meaning of `code`, such as "connection refused". A string that lives forever; "unknown code"
-/// for a number that is no code.
+/// Describes an error code, as in "connection refused", or "unknown error code". The string is
+/// static.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_strerror(code: i32) -> *const c_char {
     meaning(code).as_ptr()
 }
 
-/// What was wrong with the last call of this thread that failed, and what would be right. Valid
-/// until the next call of this thread that fails; empty if none has.
+/// Describes the calling thread's last failed call: what was wrong, and what would be right. Empty
+/// if none has failed. Valid until the thread's next failed call.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_last_error() -> *const c_char {
-    // While a thread ends, its text may be gone already.
+    // While a thread ends, its text may have been dropped already.
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
@@ -75,14 +77,14 @@ const fn meaning(code: i32) -> &'static CStr {
     match code {
         0 => c"success",
         ACKLINE_EIO => c"input/output error",
-        ACKLINE_EBADF => c"no such socket",
-        ACKLINE_EAGAIN => c"not now; an event follows",
-        ACKLINE_ENOMEM => c"the memory budget is used up",
+        ACKLINE_EBADF => c"not an open socket of this stack",
+        ACKLINE_EAGAIN => c"operation would block",
+        ACKLINE_ENOMEM => c"out of memory",
         ACKLINE_EFAULT => c"null pointer",
         ACKLINE_EBUSY => c"the stack is in use",
         ACKLINE_EINVAL => c"invalid argument",
         ACKLINE_ENFILE => c"too many connections",
-        ACKLINE_EPIPE => c"sending side is closed",
+        ACKLINE_EPIPE => c"sending has been shut down",
         ACKLINE_EMSGSIZE => c"datagram too long",
         ACKLINE_EOPNOTSUPP => c"not supported",
         ACKLINE_EADDRINUSE => c"address in use",
@@ -90,12 +92,12 @@ const fn meaning(code: i32) -> &'static CStr {
         ACKLINE_ECONNABORTED => c"connection aborted",
         ACKLINE_ECONNRESET => c"connection reset by peer",
         ACKLINE_ENOTCONN => c"not connected",
-        ACKLINE_ESHUTDOWN => c"the peer sent data after this side had closed",
+        ACKLINE_ESHUTDOWN => c"peer sent data after this side had closed",
         ACKLINE_ETIMEDOUT => c"timed out",
         ACKLINE_ECONNREFUSED => c"connection refused",
         ACKLINE_EHOSTUNREACH => c"host or network unreachable",
-        ACKLINE_ENOTRECOVERABLE => c"the stack is broken by a bug of ackline's; free it",
-        _ => c"unknown code",
+        ACKLINE_ENOTRECOVERABLE => c"a bug in ackline left the stack unusable; free it",
+        _ => c"unknown error code",
     }
 }
 
@@ -116,8 +118,8 @@ impl Failure {
         Self::new(ACKLINE_EINVAL, text)
     }
 
-    /// Nothing to do at present: the text is only that of the code, so that a loop that runs into
-    /// it costs little.
+    /// The call would block. No text of its own: programs run into this in every loop, and it must
+    /// not allocate.
     pub(crate) const fn not_now() -> Self {
         Self { code: ACKLINE_EAGAIN, text: String::new() }
     }
@@ -239,7 +241,7 @@ mod tests {
             ConnError::DataAfterClose,
         ];
         let mut codes: Vec<i32> = ends.into_iter().map(code_of).collect();
-        assert!(codes.iter().all(|code| meaning(*code) != c"unknown code"));
+        assert!(codes.iter().all(|code| meaning(*code) != c"unknown error code"));
         codes.sort_unstable();
         codes.dedup();
         assert_eq!(codes.len(), ends.len());
@@ -251,7 +253,7 @@ mod tests {
         std::thread::spawn(|| assert_eq!(last(), "")).join().unwrap();
         assert_eq!(last(), "a\\0b");
         Failure::not_now().remember();
-        assert_eq!(last(), "not now; an event follows");
+        assert_eq!(last(), "operation would block");
     }
 
     fn last() -> String {

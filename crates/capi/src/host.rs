@@ -1,8 +1,8 @@
-//! A stack with its sockets, in safe Rust: what the functions that C calls do.
+//! A stack and its sockets, in safe Rust: the implementation of the functions that C calls.
 //!
-//! **Events** are taken from the endpoint after sending, when the stack is polled, or when the
-//! program asks for events. The endpoint names connections, listeners and sockets; the program has
-//! handles, so each event becomes news of the socket with that name.
+//! **Events** are taken from the endpoint after it has sent, in `poll`, and when the program asks
+//! for events. The endpoint's ids of connections, listeners and UDP sockets are mapped to the
+//! program's handles.
 
 mod streams;
 mod syns;
@@ -24,13 +24,12 @@ use ackline_tcp_core::{
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The callback had no room for a packet: the program is asked to poll again after this time, if it
-/// has not before. A departure that is due waits meanwhile, so the deadline alone would be in the
-/// past.
+/// Deadline after the callback had no room for a packet. The refused packet is overdue, so without
+/// this bound the deadline would lie in the past and the program would spin.
 const RECHECK: Duration = Duration::from_millis(10);
 
-/// The first instant that is refused: a time from 292 years on is an error in computing it, and
-/// could not be taken back.
+/// First time that is refused, 292 years. A later one is a mistake of the caller, and the clock
+/// could not go back from it.
 const END_OF_TIME: u64 = 1 << 63;
 
 /// A stack.
@@ -38,15 +37,15 @@ const END_OF_TIME: u64 = 1 << 63;
 pub(crate) struct Host {
     endpoint: Endpoint,
     registry: Registry,
-    /// Settings of connections that name none.
+    /// Default settings of connections.
     conns: Arc<ConnConfig>,
     sockets: Sockets,
-    /// Connections that the program has not accepted, by listener; the endpoint bounds how many.
+    /// Connections not accepted yet, by listener. The endpoint bounds their number.
     arrived: HashMap<ListenerId, VecDeque<ConnId>>,
     transmitter: Transmitter,
-    /// The parts of a packet, joined for the callback.
+    /// Header and payload of a packet, joined for the callback.
     packet: Vec<u8>,
-    /// The latest instant that the program has given.
+    /// The latest time passed in.
     now: Instant,
     wake: Wake,
 }
@@ -85,10 +84,12 @@ impl Host {
         })
     }
 
-    /// The instant of a call. Time does not go back: an earlier one counts as the latest.
+    /// The instant of a call. Time does not go back: an earlier time counts as the latest one.
     pub(crate) fn at(&mut self, nanos: u64) -> Result<Instant, Failure> {
         if nanos >= END_OF_TIME {
-            return Err(Failure::invalid(format!("{nanos} ns is no time: it is 292 years or more")));
+            return Err(Failure::invalid(format!(
+                "the time {nanos} ns is too large: the limit is 2^63 ns, 292 years"
+            )));
         }
         self.now = self.now.max(Instant::from_nanos(nanos));
         Ok(self.now)
@@ -100,7 +101,7 @@ impl Host {
         Ok(0)
     }
 
-    /// Serves timers and sends. Returns the next deadline, and whether the callback had no room.
+    /// Runs timers and sends. Returns the next deadline, and whether the callback had no room.
     pub(crate) fn poll(&mut self, now: u64) -> Result<(u64, bool), Failure> {
         let now = self.at(now)?;
         self.endpoint.handle_timeout(now);
@@ -128,10 +129,10 @@ impl Host {
         outcome.is_err()
     }
 
-    /// Passes on what the endpoint reports.
+    /// Collects the endpoint's events.
     fn collect(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
-            let news = match event {
+            let events = match event {
                 Event::Accepted { listener, conn } => {
                     self.arrived.entry(listener).or_default().push_back(conn);
                     self.tell(Name::Listener(listener), ACKLINE_READABLE);
@@ -143,34 +144,34 @@ impl Host {
                 Event::Closed { .. } => ACKLINE_ENDED,
                 _ => continue,
             };
-            // A connection that nobody has accepted has no handle: what there is to know of it is
-            // told with the handle.
-            self.tell(Name::Conn(event.conn()), news);
+            // A connection not accepted yet has no handle. `catch_up` reports its state once it has
+            // one.
+            self.tell(Name::Conn(event.conn()), events);
         }
         self.collect_syns();
         self.collect_datagrams();
-        self.wake.set(self.sockets.has_news());
+        self.wake.set(self.sockets.has_events());
     }
 
-    fn tell(&mut self, name: Name, news: u32) {
+    fn tell(&mut self, name: Name, events: u32) {
         if let Some(socket) = self.sockets.called(name) {
-            self.sockets.tell(socket, news);
+            self.sockets.tell(socket, events);
         }
     }
 
-    /// The next socket with news, and its news.
+    /// The next socket with events, and its events.
     pub(crate) fn next_event(&mut self) -> Option<(ackline_socket, u32)> {
-        self.sockets.take_news()
+        self.sockets.take_events()
     }
 
-    /// Takes what has happened since the stack was polled.
+    /// Collects events that occurred since the last poll.
     pub(crate) fn begin_events(&mut self) {
         self.collect();
     }
 
-    /// The program has taken the events that it has room for.
+    /// Updates the descriptor after the program has taken events.
     pub(crate) fn end_events(&mut self) {
-        self.wake.set(self.sockets.has_news());
+        self.wake.set(self.sockets.has_events());
     }
 
     pub(crate) fn fd(&mut self) -> Result<i32, Failure> {
@@ -185,11 +186,11 @@ impl Host {
     pub(crate) fn counter(&self, name: &str) -> Result<u64, Failure> {
         let found = self.endpoint.counters().iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value).ok_or_else(|| {
-            Failure::invalid(format!("there is no counter {name:?}; ackline_counter_name names them"))
+            Failure::invalid(format!("there is no counter {name:?}; ackline_counter_name lists them"))
         })
     }
 
-    /// The settings of a connection, changed by `text`.
+    /// The default settings, overridden by `text`.
     fn settings(&self, text: Option<&str>) -> Result<Arc<ConnConfig>, Failure> {
         let Some(text) = text else { return Ok(self.conns.clone()) };
         let options = self.registry.options(text)?;

@@ -8,52 +8,52 @@ use ackline_tcp_core::info::Info;
 use ackline_tcp_core::{Duration, Rate};
 use std::ffi::c_char;
 
-/// A snapshot of a connection: fields of Linux's `tcp_info`, in bytes, segments and nanoseconds.
-/// Later versions may add fields at the end.
+/// Snapshot of a connection, with fields of Linux's `tcp_info`. Sizes are in bytes, times in
+/// nanoseconds, rates in bytes per second. Later versions may append fields.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ackline_tcp_info {
-    /// `ACKLINE_ESTABLISHED` and so on.
+    /// State, such as `ACKLINE_ESTABLISHED`.
     pub state: i32,
-    /// Largest payload of a segment that is sent.
+    /// Largest payload of a segment sent.
     pub snd_mss: u32,
-    /// Largest payload received in a segment.
+    /// Largest payload of a segment received.
     pub rcv_mss: u32,
-    /// Largest IP packet that the sender uses.
+    /// Path MTU that the sender uses.
     pub pmtu: u32,
     /// Retransmission timeout, without back-off.
     pub rto: u64,
-    /// Smoothed round-trip time; 0: not measured yet.
+    /// Smoothed round-trip time; 0 before the first sample.
     pub rtt: u64,
-    /// Its variation; 0: not measured yet.
+    /// Round-trip time variation; 0 before the first sample.
     pub rttvar: u64,
-    /// Smallest round-trip time of the last five minutes; 0: not measured yet.
+    /// Minimum round-trip time of the last five minutes; 0 before the first sample.
     pub min_rtt: u64,
     /// Congestion window.
     pub snd_cwnd: u64,
-    /// Slow-start threshold; `UINT64_MAX`: none yet.
+    /// Slow-start threshold; `UINT64_MAX` if not set.
     pub snd_ssthresh: u64,
     /// The peer's receive window.
     pub snd_wnd: u64,
-    /// The window last advertised.
+    /// Receive window last advertised to the peer.
     pub rcv_wnd: u64,
-    /// Bytes sent and not acknowledged.
+    /// Bytes sent and not acknowledged yet.
     pub unacked: u64,
-    /// Bytes written and not sent.
+    /// Bytes written and not sent yet.
     pub notsent_bytes: u64,
-    /// Bytes received in order and not read.
+    /// Bytes received in order and not read yet.
     pub unread_bytes: u64,
-    /// Pacing rate in bytes per second; `UINT64_MAX`: not paced.
+    /// Pacing rate; `UINT64_MAX` if not paced.
     pub pacing_rate: u64,
-    /// Last sample of the delivery rate in bytes per second; 0: none.
+    /// Latest sample of the delivery rate; 0 before the first.
     pub delivery_rate: u64,
-    /// Time with something unsent or unacknowledged.
+    /// Time during which data was unsent or unacknowledged.
     pub busy_time: u64,
-    /// Of this, time in which the peer's window was full.
+    /// Part of `busy_time` during which the peer's receive window was full.
     pub rwnd_limited: u64,
-    /// Of this, time in which the send buffer was full and all sent.
+    /// Part of `busy_time` during which the send buffer was full and all of it sent.
     pub sndbuf_limited: u64,
-    /// Payload bytes sent, retransmissions included.
+    /// Payload bytes sent, including retransmissions.
     pub bytes_sent: u64,
     /// Payload bytes retransmitted.
     pub bytes_retrans: u64,
@@ -69,13 +69,13 @@ pub struct ackline_tcp_info {
     pub total_retrans: u64,
     /// Retransmission timeouts.
     pub total_rto: u64,
-    /// Bytes of memory that the connection holds.
+    /// Memory held by the connection.
     pub memory: u64,
-    /// Name of the congestion control, with a zero at its end.
+    /// Name of the congestion control, NUL-terminated.
     pub cc: [c_char; 32],
-    /// Name of the ACK policy.
+    /// Name of the ACK policy, NUL-terminated.
     pub ack: [c_char; 32],
-    /// Name of the response to a retransmission timeout.
+    /// Name of the RTO response, NUL-terminated.
     pub rto_response: [c_char; 32],
 }
 
@@ -119,7 +119,7 @@ impl From<&Info> for ackline_tcp_info {
     }
 }
 
-/// A name as C has it, cut if it is too long.
+/// A name as a C string, truncated to 31 bytes.
 fn name(text: &str) -> [c_char; 32] {
     let mut name = [0; 32];
     for (to, from) in name.iter_mut().take(31).zip(text.bytes()) {
@@ -128,9 +128,10 @@ fn name(text: &str) -> [c_char; 32] {
     name
 }
 
-/// A snapshot of a connection, as of the latest instant that the stack was given. `size` is
-/// `sizeof(ackline_tcp_info)`: with it, a program that was compiled for a smaller struct gets the
-/// fields that it has. Returns 0, or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`.
+/// Takes a snapshot of a connection, as of the latest time passed to the stack. `size` is
+/// `sizeof(ackline_tcp_info)`: a program compiled against an older, smaller struct gets the fields
+/// it has, and fields that the stack does not have are set to 0. Returns 0, `ACKLINE_EBADF`,
+/// `ACKLINE_ENOTCONN`, `ACKLINE_EOPNOTSUPP`, `ACKLINE_EINVAL` or `ACKLINE_EFAULT`.
 ///
 /// # Safety
 /// `info` is null or has room for `size` bytes, if that is a size that a struct can have.

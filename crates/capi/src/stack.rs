@@ -8,11 +8,11 @@ use ackline_tcp_core::counters::Counters;
 use std::ffi::{c_char, c_void};
 use std::sync::{Mutex, TryLockError};
 
-/// A stack: a host with its addresses, connections and timers.
+/// A stack: one host with its addresses, connections and timers.
 ///
-/// A stack does nothing by itself: it works during the calls of its functions, on the thread that
-/// calls. Calls for one stack must come one after the other, from any threads; one that comes
-/// during another fails with `ACKLINE_EBUSY` and changes nothing. Different stacks are independent.
+/// A stack works only while one of its functions is called, on the calling thread. Any thread may
+/// call it, one at a time: a call made during another fails with `ACKLINE_EBUSY` and changes
+/// nothing. Different stacks are independent.
 #[derive(Debug)]
 #[expect(non_camel_case_types, reason = "it is C's name")]
 pub struct ackline_stack(Mutex<Host>);
@@ -32,26 +32,25 @@ pub(crate) fn with<N: From<i32>>(
     })
 }
 
-/// Makes a stack.
+/// Creates a stack.
 ///
-/// `options` are settings as in `addresses=10.0.0.2+fd00::2,mtu=1400,cc=cubic:beta=0.8,sack=off`:
-/// of the host, and of connections that set none of their own. `ackline list host` and
-/// `ackline list conn` print all of them. There must be an address, or `any_address=on`. The text
-/// is copied.
+/// `options` are settings such as `addresses=10.0.0.2+fd00::2,mtu=1400,cc=cubic:beta=0.8,sack=off`:
+/// those of the host, and defaults for its connections. `ackline list host` and `ackline list conn`
+/// list them. At least one address is required, or `any_address=on`. The string is copied.
 ///
-/// `transmit` is called with `user` by `ackline_stack_poll`, as long as the stack exists. The stack
-/// does not look at what `user` points to.
+/// `ackline_stack_poll` calls `transmit` with `user`, which the stack never dereferences. Both must
+/// stay valid until the stack is freed.
 ///
-/// `seed` has 32 bytes, of which sequence numbers, ports and hashes are made: the same seed and the
-/// same calls give the same packets. It is null for random ones, which a stack needs that talks to
-/// others.
+/// `seed` points to 32 bytes that determine sequence numbers, ports and hashes: the same seed and
+/// the same calls produce the same packets. Pass null for a random seed. On a real network the seed
+/// must be random, or peers can predict sequence numbers.
 ///
-/// Returns 0 and the stack, which `ackline_stack_free` frees; or `ACKLINE_EINVAL`,
-/// `ACKLINE_EFAULT`, `ACKLINE_EIO`.
+/// Returns 0 and stores the stack, to be freed by `ackline_stack_free`; or `ACKLINE_EINVAL`,
+/// `ACKLINE_EFAULT` or `ACKLINE_EIO`.
 ///
 /// # Safety
-/// `options` is null or a string that ends with a zero, `seed` null or 32 bytes; `stack` is null or
-/// has room for a pointer; `transmit` may be called as `ackline_transmit` says.
+/// `options` is null or a NUL-terminated string; `seed` is null or points to 32 bytes; `stack` is
+/// null or has room for a pointer; `transmit` may be called as `ackline_transmit` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_stack_new(
     options: *const c_char,
@@ -80,35 +79,34 @@ pub unsafe extern "C" fn ackline_stack_new(
     })
 }
 
-/// Frees a stack with its sockets and its descriptor. Nothing is sent: peers learn nothing. To end
-/// in order, close the sockets, and go on until `ackline_stack_connections` is 0. Null is ignored.
-/// Returns 0, or `ACKLINE_EBUSY` during a call of the stack: then it is not freed.
+/// Frees a stack, its sockets and its event descriptor. Nothing is sent, so peers are not notified.
+/// For an orderly end, close the sockets and keep polling until `ackline_stack_connections` returns
+/// 0. Null is ignored. Returns 0, or `ACKLINE_EBUSY` during another call of the stack, which is
+/// then not freed.
 ///
 /// # Safety
-/// `stack` is null, or of `ackline_stack_new` and not freed; nobody uses it any more.
+/// `stack` is null, or was returned by `ackline_stack_new` and is not freed yet; nothing uses it
+/// afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_stack_free(stack: *mut ackline_stack) -> i32 {
     guard(|| {
-        // SAFETY: the caller's promise. A callback of the stack has a reference, too, which ends
+        // SAFETY: the caller's promise. The stack's callback may hold another reference, which ends
         // before the stack is freed.
         let Some(shared) = (unsafe { stack.as_ref() }) else { return Ok(0) };
         if let Err(TryLockError::WouldBlock) = shared.0.try_lock() {
-            return Err(Failure::new(
-                ACKLINE_EBUSY,
-                "the stack is in use: it cannot be freed by its callback",
-            ));
+            return Err(Failure::new(ACKLINE_EBUSY, "the stack is in use: its callback cannot free it"));
         }
-        // SAFETY: `ackline_stack_new` made it of a box, and nobody uses it.
+        // SAFETY: `ackline_stack_new` made it from a box, and nothing else uses it.
         drop(unsafe { Box::from_raw(stack) });
         Ok(0)
     })
 }
 
-/// Gives the stack an IP packet that arrived at `now`, in nanoseconds of a clock that does not go
-/// back. `packet` has `len` bytes, and is not used after the call. What is malformed or for nobody
-/// is dropped and counted, as a host does it. Returns 0, or `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+/// Passes in an IP packet of `len` bytes that arrived at `now`, in nanoseconds of a monotonic
+/// clock. The packet is not used after the call. If it is malformed or not addressed to the stack,
+/// it is dropped and counted. Returns 0, `ACKLINE_EINVAL` or `ACKLINE_EFAULT`.
 ///
-/// Call `ackline_stack_poll` after one or several of these.
+/// Call `ackline_stack_poll` after one or more packets.
 ///
 /// # Safety
 /// `packet` is null or has `len` bytes.
@@ -125,14 +123,14 @@ pub unsafe extern "C" fn ackline_stack_input(
     })
 }
 
-/// Serves the timers up to `now` and sends what is to be sent, by the callback. Call it after
-/// packets have come in, after calls for sockets, and at the deadline.
+/// Runs the timers that are due at `now` and sends pending packets through the callback. Call it
+/// after `ackline_stack_input`, after socket calls, and at the deadline.
 ///
-/// `deadline` gets the time of the next call, if nothing happens before: `UINT64_MAX` if there is
-/// none. It may be null.
+/// `deadline`, if not null, receives the time of the next call if nothing happens before;
+/// `UINT64_MAX` if no timer is pending.
 ///
-/// Returns 0; or 1 if the callback had no room: call again when it has, or at the deadline, which
-/// is at most 10 ms away then; or `ACKLINE_EINVAL`.
+/// Returns 0; 1 if the callback had no room: call again once it has, or at the deadline, which is
+/// then at most 10 ms away; or `ACKLINE_EINVAL`.
 ///
 /// # Safety
 /// `deadline` is null or has room for a time.
@@ -152,10 +150,10 @@ pub unsafe extern "C" fn ackline_stack_poll(
     })
 }
 
-/// Takes up to `max` events, of different sockets. An event is told once, and again only if the
-/// program has done what it allowed: read until `ACKLINE_EAGAIN`, or written until not all was
-/// taken. Returns how many there were; 0 if there are no more; or `ACKLINE_EINVAL`,
-/// `ACKLINE_EFAULT`.
+/// Takes up to `max` events, each of a different socket. Events are edge-triggered:
+/// `ACKLINE_READABLE` is reported again only after a read has returned `ACKLINE_EAGAIN`, and
+/// `ACKLINE_WRITABLE` only after a write was not taken in full. Returns the number of events, which
+/// may be 0, `ACKLINE_EINVAL` or `ACKLINE_EFAULT`.
 ///
 /// # Safety
 /// `events` is null or has room for `max` events.
@@ -169,13 +167,13 @@ pub unsafe extern "C" fn ackline_stack_events(
         // SAFETY: the caller's promise.
         let events = unsafe { room(events, max, "events") }?;
         if events.is_empty() {
-            return Err(Failure::invalid("there is no room for an event"));
+            return Err(Failure::invalid("max is 0: there is no room for an event"));
         }
         host.begin_events();
         let mut taken = 0;
-        for place in events {
-            let Some((socket, news)) = host.next_event() else { break };
-            place.write(ackline_event { socket, news });
+        for slot in events {
+            let Some((socket, happened)) = host.next_event() else { break };
+            slot.write(ackline_event { socket, events: happened });
             taken += 1;
         }
         host.end_events();
@@ -183,26 +181,26 @@ pub unsafe extern "C" fn ackline_stack_events(
     })
 }
 
-/// A descriptor that is readable while there may be events, for `poll`, `epoll` and event loops. It
-/// belongs to the stack, which closes it; only wait for it. Linux and Android. Returns the
-/// descriptor, or `ACKLINE_EOPNOTSUPP`, `ACKLINE_EIO`.
+/// Returns a descriptor that is readable while events may be pending, for `poll`, `epoll` or an
+/// event loop. The stack owns it: wait for it, but do not read, write or close it. Linux and
+/// Android only. Fails with `ACKLINE_EOPNOTSUPP` or `ACKLINE_EIO`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_stack_fd(stack: Option<&ackline_stack>) -> i32 {
     with(stack, Host::fd)
 }
 
-/// Number of connections that have not ended, those included whose socket is closed and that still
-/// deliver. Connections in TIME-WAIT whose socket is closed do not count.
+/// Returns the number of connections that have not ended, including those whose socket is closed
+/// but that still deliver data. Connections in TIME-WAIT whose socket is closed are not counted.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_stack_connections(stack: Option<&ackline_stack>) -> i64 {
     with(stack, |host| Ok(host.connections() as i64))
 }
 
-/// The value of a counter, such as `TcpExtListenOverflows`. Returns 0, or `ACKLINE_EINVAL` for an
-/// unknown name, `ACKLINE_EFAULT`.
+/// Reads a counter by name, such as `TcpExtListenOverflows`. Returns 0, `ACKLINE_EINVAL` if there
+/// is no such counter, or `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `name` is null or a string that ends with a zero; `value` is null or has room for a number.
+/// `name` is null or a NUL-terminated string; `value` is null or has room for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_stack_counter(
     stack: Option<&ackline_stack>,
@@ -218,9 +216,9 @@ pub unsafe extern "C" fn ackline_stack_counter(
     })
 }
 
-/// Writes the name of counter number `index`, from 0 on, as text that ends with a zero. 64 bytes
-/// are enough for any. Returns the length of the name, or `ACKLINE_EINVAL` if there are no more
-/// counters or no room.
+/// Writes the name of the counter at `index`, counted from 0, as NUL-terminated text. 64 bytes are
+/// always enough. Returns the length without the NUL, `ACKLINE_EFAULT`, or `ACKLINE_EINVAL` if
+/// there are no more counters or the buffer is too small.
 ///
 /// # Safety
 /// `to` is null or has room for `len` bytes.

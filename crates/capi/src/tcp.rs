@@ -10,30 +10,30 @@ use ackline_tcp_core::{ListenOn, Target};
 use std::ffi::c_char;
 use std::net::SocketAddr;
 
-/// For `ackline_tcp_listen`: nothing is answered before the program has decided. Each SYN is a
-/// socket that `ackline_tcp_accept` returns, and that `ackline_tcp_answer` or `ackline_tcp_refuse`
-/// answers.
+/// For `ackline_tcp_listen`: hold each SYN unanswered until the program decides.
+/// `ackline_tcp_accept` returns it as a socket, for `ackline_tcp_answer` or `ackline_tcp_refuse`.
 pub const ACKLINE_HOLD_SYNS: u32 = 1;
 
-/// For `ackline_tcp_refuse`: an RST, as from a port that nobody listens on.
+/// For `ackline_tcp_refuse`: send an RST, as a closed port does.
 pub const ACKLINE_REFUSE_RST: i32 = 0;
-/// For `ackline_tcp_refuse`: nothing; the client tries again, and times out in the end.
+/// For `ackline_tcp_refuse`: send nothing. The client retries and eventually times out.
 pub const ACKLINE_REFUSE_SILENTLY: i32 = 1;
-/// For `ackline_tcp_refuse`: an ICMP error, within the limits of such errors.
+/// For `ackline_tcp_refuse`: send an ICMP destination unreachable error, within the stack's rate
+/// limit for ICMP errors.
 pub const ACKLINE_REFUSE_UNREACHABLE: i32 = 2;
 
-/// Listens on an address and port of the stack. An unspecified address (0.0.0.0 or ::) means all
-/// addresses, and with port 0 every port of every address, for tunnels. Port 0 of one address picks
-/// a free port, which `ackline_socket_addresses` tells.
+/// Listens on an address and port of the stack. The unspecified address (0.0.0.0 or ::) means all
+/// addresses, and with port 0 every port of every address, as a tunnel needs. Port 0 of a specific
+/// address picks a free port; `ackline_socket_addresses` returns it.
 ///
-/// `options` change settings of accepted connections, as for `ackline_tcp_connect`; null: none.
-/// `flags` is 0 or `ACKLINE_HOLD_SYNS`.
+/// `options` override settings for accepted connections, as in `ackline_tcp_connect`; null for
+/// none. `flags` is 0 or `ACKLINE_HOLD_SYNS`.
 ///
-/// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,
-/// `ACKLINE_EFAULT`.
+/// Returns 0 and stores the socket; or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`,
+/// `ACKLINE_EADDRNOTAVAIL` or `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `on` is null or an address; `options` is null or a string that ends with a zero; `socket` is
+/// `on` is null or points to an address; `options` is null or a NUL-terminated string; `socket` is
 /// null or has room for a socket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_tcp_listen(
@@ -48,18 +48,20 @@ pub unsafe extern "C" fn ackline_tcp_listen(
         // SAFETY: the caller's promise.
         let socket = given(unsafe { Out::new(socket) }, "socket")?;
         if flags & !ACKLINE_HOLD_SYNS != 0 {
-            return Err(Failure::invalid(format!("there is no flag {flags:#x}")));
+            return Err(Failure::invalid(format!(
+                "unknown flags {flags:#x}; the only flag is ACKLINE_HOLD_SYNS"
+            )));
         }
         // SAFETY: the caller's promise.
         let options = unsafe { text(options, "options") }?;
         // SAFETY: the caller's promise.
-        let on = place(given(unsafe { value(on) }, "on")?.read()?);
+        let on = listen_on(given(unsafe { value(on) }, "on")?.read()?);
         socket.write(host.listen(on, options, flags & ACKLINE_HOLD_SYNS != 0, now)?);
         Ok(0)
     })
 }
 
-fn place(address: SocketAddr) -> ListenOn {
+fn listen_on(address: SocketAddr) -> ListenOn {
     match (address.ip().is_unspecified(), address.port()) {
         (true, 0) => ListenOn::Any,
         (true, port) => ListenOn::Port(port),
@@ -67,14 +69,14 @@ fn place(address: SocketAddr) -> ListenOn {
     }
 }
 
-/// The next connection of a listener, and its peer's address, if `peer` is not null. Returns 0 and
-/// the socket; `ACKLINE_EAGAIN` if there is none, and `ACKLINE_READABLE` tells of the next; or
-/// `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP`, `ACKLINE_EFAULT`.
+/// Takes the next connection of a listener, and its peer's address if `peer` is not null. Returns 0
+/// and stores the socket; `ACKLINE_EAGAIN` if there is none, in which case `ACKLINE_READABLE`
+/// reports the next; or `ACKLINE_EBADF`, `ACKLINE_EOPNOTSUPP` or `ACKLINE_EFAULT`.
 ///
-/// The socket can be written to at once. If there is something to read already, an event tells.
+/// The socket is writable at once. An event follows if it is already readable.
 ///
 /// # Safety
-/// `socket` is null or has room for a socket, `peer` is null or has room for an address.
+/// `socket` is null or has room for a socket; `peer` is null or has room for an address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_tcp_accept(
     stack: Option<&ackline_stack>,
@@ -95,17 +97,17 @@ pub unsafe extern "C" fn ackline_tcp_accept(
     })
 }
 
-/// Answers a SYN that a listener with `ACKLINE_HOLD_SYNS` has held. `ACKLINE_WRITABLE` tells that
-/// it has become a connection, `ACKLINE_ENDED` that it will not. Returns 0; or a negative code:
-/// then it will not, and the socket is only to be closed.
+/// Answers a SYN held by a listener with `ACKLINE_HOLD_SYNS`. `ACKLINE_WRITABLE` reports that the
+/// connection is established, `ACKLINE_ENDED` that it failed. Returns 0, or a negative code: the
+/// SYN is then lost, and its socket can only be closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_answer(stack: Option<&ackline_stack>, syn: ackline_socket, now: u64) -> i32 {
     with(stack, |host| host.answer(syn, now))
 }
 
-/// Refuses a SYN that a listener with `ACKLINE_HOLD_SYNS` has held, and closes its socket. `how` is
+/// Refuses a SYN held by a listener with `ACKLINE_HOLD_SYNS`, and closes its socket. `how` is
 /// `ACKLINE_REFUSE_RST`, `ACKLINE_REFUSE_SILENTLY` or `ACKLINE_REFUSE_UNREACHABLE`. Returns 0, or a
-/// negative code: then the socket is not closed.
+/// negative code, in which case the socket stays open.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_refuse(
     stack: Option<&ackline_stack>,
@@ -118,24 +120,28 @@ pub extern "C" fn ackline_tcp_refuse(
             ACKLINE_REFUSE_RST => Refusal::Rst,
             ACKLINE_REFUSE_SILENTLY => Refusal::Drop,
             ACKLINE_REFUSE_UNREACHABLE => Refusal::Unreachable,
-            other => return Err(Failure::invalid(format!("there is no way {other} to refuse"))),
+            other => {
+                return Err(Failure::invalid(format!(
+                    "unknown refusal {other}; it is one of ACKLINE_REFUSE_RST, _SILENTLY, _UNREACHABLE"
+                )));
+            }
         };
         host.refuse(syn, how, now)
     })
 }
 
-/// Connects to `peer`, from `local` if it is not null: its port may be 0, and its address
-/// unspecified, for any. The SYN leaves when the stack is polled; `ACKLINE_WRITABLE` tells that the
+/// Connects to `peer`. `local`, if not null, is the local address and port; either may be
+/// unspecified. The SYN leaves when the stack is polled. `ACKLINE_WRITABLE` reports that the
 /// connection is established, `ACKLINE_ENDED` that it failed.
 ///
-/// `options` change settings of this connection, as in `cc=reno,ack=immediate,keep_alive=2m`; null:
-/// none. `ackline list conn` prints all of them.
+/// `options` override settings of this connection, as in `cc=reno,ack=immediate,keep_alive=2m`;
+/// null for none. `ackline list conn` lists them.
 ///
-/// Returns 0 and the socket, or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,
-/// `ACKLINE_ENFILE`, `ACKLINE_ENOMEM`, `ACKLINE_EFAULT`.
+/// Returns 0 and stores the socket; or `ACKLINE_EINVAL`, `ACKLINE_EADDRINUSE`,
+/// `ACKLINE_EADDRNOTAVAIL`, `ACKLINE_ENFILE`, `ACKLINE_ENOMEM` or `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `peer` and `local` are null or addresses; `options` is null or a string that ends with a zero;
+/// `peer` and `local` are null or point to addresses; `options` is null or a NUL-terminated string;
 /// `socket` is null or has room for a socket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_tcp_connect(
@@ -164,11 +170,11 @@ pub unsafe extern "C" fn ackline_tcp_connect(
     })
 }
 
-/// Takes as many of the `len` bytes at `data` as there is room for, and copies them. They leave
-/// when the stack is polled. Returns how many were taken; `ACKLINE_EAGAIN` if there is no room, and
-/// `ACKLINE_WRITABLE` tells when there is; `ACKLINE_EPIPE` after `ackline_tcp_shutdown`, or the
-/// code of the error that ended the connection. What is written while a connection is being opened
-/// leaves when it is established.
+/// Copies as many of the `len` bytes at `data` as fit into the send buffer. They leave when the
+/// stack is polled, or once the connection is established. Returns the number of bytes taken;
+/// `ACKLINE_EAGAIN` if there is no room, in which case `ACKLINE_WRITABLE` reports when there is;
+/// `ACKLINE_EPIPE` after `ackline_tcp_shutdown`; or the code of the error that ended the
+/// connection.
 ///
 /// # Safety
 /// `data` is null or has `len` bytes.
@@ -186,10 +192,10 @@ pub unsafe extern "C" fn ackline_tcp_write(
     })
 }
 
-/// Copies up to `len` received bytes to `to`. Returns how many; 0 at the end of the stream;
-/// `ACKLINE_EAGAIN` if there are none yet, and `ACKLINE_READABLE` tells when there are;
-/// `ACKLINE_ENOTCONN` before the connection is established; or the code of the error that ended it
-/// before the end of the stream. `len` must not be 0.
+/// Copies up to `len` received bytes to `to`; `len` must not be 0. Returns the number of bytes; 0
+/// at the end of the stream; `ACKLINE_EAGAIN` if there are none yet, in which case
+/// `ACKLINE_READABLE` reports when there are; `ACKLINE_ENOTCONN` before the connection is
+/// established; or the code of the error that ended the connection before the end of the stream.
 ///
 /// # Safety
 /// `to` is null or has room for `len` bytes.
@@ -207,8 +213,8 @@ pub unsafe extern "C" fn ackline_tcp_read(
     })
 }
 
-/// Ends the stream that this side sends: a FIN follows what was written. The other direction stays
-/// open. `ACKLINE_FLUSHED` tells that the peer has everything. Returns 0, or a negative code.
+/// Shuts down sending: a FIN follows the data written. Receiving stays open. `ACKLINE_FLUSHED`
+/// reports that the peer has acknowledged everything. Returns 0 or a negative code.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_shutdown(
     stack: Option<&ackline_stack>,
@@ -218,19 +224,19 @@ pub extern "C" fn ackline_tcp_shutdown(
     with(stack, |host| host.shutdown(socket, now))
 }
 
-/// Resets a connection: the peer gets an RST, and what was written and not delivered is lost. The
-/// socket stays until it is closed. Returns 0, or a negative code.
+/// Resets a connection: sends an RST and discards data not delivered yet. The socket stays open
+/// until it is closed. Returns 0 or a negative code.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_abort(stack: Option<&ackline_stack>, socket: ackline_socket, now: u64) -> i32 {
     with(stack, |host| host.abort(socket, now))
 }
 
-/// Changes settings of a connection, as in `cc=reno,nagle=off`: those that can change while it
-/// lives. Either all change or none. Returns 0, or `ACKLINE_EINVAL`, of which `ackline_last_error`
-/// says what can change.
+/// Changes settings of an existing connection, as in `cc=reno,nagle=off`: all of them or, if one is
+/// refused, none. Returns 0 or a negative code; after `ACKLINE_EINVAL`, `ackline_last_error` names
+/// the settings that can change.
 ///
 /// # Safety
-/// `options` is null or a string that ends with a zero.
+/// `options` is null or a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_tcp_set(
     stack: Option<&ackline_stack>,
@@ -245,30 +251,31 @@ pub unsafe extern "C" fn ackline_tcp_set(
     })
 }
 
-/// The state of a socket, `ACKLINE_ESTABLISHED` and so on; or `ACKLINE_EBADF`,
+/// Returns the state of a TCP socket, such as `ACKLINE_ESTABLISHED`; or `ACKLINE_EBADF` or
 /// `ACKLINE_EOPNOTSUPP`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_state(stack: Option<&ackline_stack>, socket: ackline_socket) -> i32 {
     with(stack, |host| host.state(socket))
 }
 
-/// How a connection ended: the code of an error, such as `ACKLINE_ECONNRESET`; 0 if it has not
-/// ended, or both sides closed it. Other codes are `ACKLINE_EBADF` and `ACKLINE_EOPNOTSUPP`, with
-/// which no connection ends.
+/// Returns the error that ended a connection, such as `ACKLINE_ECONNRESET`; 0 if it has not ended,
+/// or if both sides closed it. `ACKLINE_EBADF` and `ACKLINE_EOPNOTSUPP` are errors of the call
+/// itself: no connection ends with them.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_error(stack: Option<&ackline_stack>, socket: ackline_socket) -> i32 {
     with(stack, |host| host.end(socket))
 }
 
-/// 1 if the peer has acknowledged everything written and the end of the stream, 0 if not; or a
-/// negative code. Stays 1 however the connection ends later.
+/// Returns 1 if the peer has acknowledged everything written and the end of the stream, 0 if not,
+/// or a negative code. Once 1, it stays 1, however the connection ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_is_flushed(stack: Option<&ackline_stack>, socket: ackline_socket) -> i32 {
     with(stack, |host| host.is_flushed(socket))
 }
 
-/// The addresses of a socket of any kind. `local` and `remote` may be null. What a socket does not
-/// have, such as the remote address of a listener, is 0.0.0.0:0. Returns 0, or a negative code.
+/// Stores the local and the remote address of a socket of any kind. Either pointer may be null. An
+/// address that the socket does not have, such as the remote address of a listener, is 0.0.0.0:0.
+/// Returns 0 or a negative code.
 ///
 /// # Safety
 /// `local` and `remote` are null or have room for an address.
@@ -292,13 +299,13 @@ pub unsafe extern "C" fn ackline_socket_addresses(
     })
 }
 
-/// Closes a socket of any kind; its handle is invalid afterwards.
+/// Closes a socket of any kind. Its handle is invalid afterwards.
 ///
-/// A connection delivers what was written, and ends; it is reset if something received was not read
-/// (RFC 9293, section 3.6.1). The stack must be polled meanwhile. A listener resets connections
-/// that were not accepted, a SYN is refused, a UDP socket is gone.
+/// A connection still delivers what was written, for which the stack must be polled; if received
+/// data was left unread, it is reset instead (RFC 9293, section 3.6.1). Closing a listener resets
+/// the connections that were not accepted. Closing a held SYN refuses it with an RST.
 ///
-/// Returns 0, or `ACKLINE_EBADF`.
+/// Returns 0, `ACKLINE_EBADF` or `ACKLINE_EINVAL`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_socket_close(
     stack: Option<&ackline_stack>,

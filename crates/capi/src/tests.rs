@@ -116,7 +116,7 @@ impl Pair {
             // The peer's address is written last, over the socket's number.
             assert_eq!(ackline_tcp_accept(self.stack(1), listener, out, given), 0);
             assert_eq!(given.read().read().unwrap().ip(), "10.0.0.1".parse::<std::net::IpAddr>().unwrap());
-            let mut events = [ackline_event { socket: 0, news: 0 }; 4];
+            let mut events = [ackline_event { socket: 0, events: 0 }; 4];
             assert!(ackline_stack_events(self.stack(1), events.as_mut_ptr(), events.len()) >= 1);
             // The handle of the only connection follows that of the only listener.
             [ours, listener + 1]

@@ -3,39 +3,40 @@
 
 use std::ffi::{c_int, c_void};
 
-/// A socket of a stack: a connection, a listener, or one for UDP. Handles are never used again
-/// within a stack; 0 is none.
+/// Handle of a socket: a connection, a listener, a held SYN or a UDP socket. A stack never reuses a
+/// handle; 0 is never valid.
 #[expect(non_camel_case_types, reason = "it is C's name")]
 pub type ackline_socket = u64;
 
-/// Takes one IP packet, which the stack sends; called by `ackline_stack_poll`. `packet` has `len`
-/// bytes, at most the MTU, and is valid during the call. Returns 0 if the packet was taken, or
-/// lost; another number if there is no room for it at present: then the stack keeps it, and offers
-/// it first when it is polled again.
+/// Callback that sends one IP packet: `packet` has `len` bytes, at most the MTU, and is valid only
+/// during the call. `ackline_stack_poll` calls it. Return 0 if the packet was sent or dropped, any
+/// other value if there is no room. The stack then keeps the packet and offers it first at the next
+/// poll.
 ///
-/// The function must return, without `longjmp` or a C++ exception, and must not call the stack that
-/// calls it, which would answer `ACKLINE_EBUSY`.
+/// The callback must return normally: no `longjmp`, no C++ exception. It must not call its own
+/// stack; such a call fails with `ACKLINE_EBUSY`.
 #[expect(non_camel_case_types, reason = "it is C's name")]
 pub type ackline_transmit =
     Option<unsafe extern "C" fn(user: *mut c_void, packet: *const u8, len: usize) -> c_int>;
 
-/// There may be something to read: data, the end of the stream, an error; or a listener has a
-/// connection.
+/// The socket may be readable: there is data, the end of the stream or an error, or a connection to
+/// accept.
 pub const ACKLINE_READABLE: u32 = 1;
-/// There may be room to write: a connection is established, or a write that was not taken whole can
-/// go on.
+/// The socket may be writable: the connection is established, or there is room again after a
+/// partial write.
 pub const ACKLINE_WRITABLE: u32 = 2;
-/// The peer has acknowledged everything written, and the end of the stream.
+/// The peer has acknowledged everything written and the end of the stream.
 pub const ACKLINE_FLUSHED: u32 = 4;
-/// A connection has ended: `ackline_tcp_error` says how. What was received can still be read.
+/// The connection has ended; `ackline_tcp_error` returns the reason. Data already received can
+/// still be read.
 pub const ACKLINE_ENDED: u32 = 8;
 
-/// What has happened to a socket since its last event.
+/// Events of one socket since its last report.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ackline_event {
     /// The socket.
     pub socket: ackline_socket,
-    /// `ACKLINE_READABLE`, `ACKLINE_WRITABLE`, `ACKLINE_FLUSHED`, `ACKLINE_ENDED`, one or several.
-    pub news: u32,
+    /// Bitwise OR of `ACKLINE_READABLE`, `ACKLINE_WRITABLE`, `ACKLINE_FLUSHED` and `ACKLINE_ENDED`.
+    pub events: u32,
 }

@@ -5,12 +5,12 @@ use crate::boundary::{Out, given, items, room, value};
 use crate::stack::{ackline_stack, with};
 use crate::types::ackline_socket;
 
-/// Opens a UDP socket. An unspecified address means all addresses of its family, port 0 a free
-/// port. Returns 0 and the socket, or `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,
-/// `ACKLINE_EINVAL`, `ACKLINE_EFAULT`.
+/// Opens a UDP socket. The unspecified address means all addresses of its family, port 0 a free
+/// port. Returns 0 and stores the socket; or `ACKLINE_EADDRINUSE`, `ACKLINE_EADDRNOTAVAIL`,
+/// `ACKLINE_EINVAL` or `ACKLINE_EFAULT`.
 ///
 /// # Safety
-/// `local` is null or an address; `socket` is null or has room for a socket.
+/// `local` is null or points to an address; `socket` is null or has room for a socket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_udp_bind(
     stack: Option<&ackline_stack>,
@@ -27,11 +27,11 @@ pub unsafe extern "C" fn ackline_udp_bind(
     })
 }
 
-/// Connects a UDP socket: it sends to `peer`, receives from nobody else, and is told ICMP errors.
-/// Returns 0, or a negative code.
+/// Connects a UDP socket: it sends to `peer`, receives only from `peer`, and reports ICMP errors.
+/// Returns 0 or a negative code.
 ///
 /// # Safety
-/// `peer` is null or an address.
+/// `peer` is null or points to an address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_udp_connect(
     stack: Option<&ackline_stack>,
@@ -46,13 +46,14 @@ pub unsafe extern "C" fn ackline_udp_connect(
     })
 }
 
-/// Sends a datagram to `to`, or where the socket is connected to if `to` is null. The data is
-/// copied, and leaves when the stack is polled. Returns `len`; `ACKLINE_EAGAIN` if too many wait,
-/// and `ACKLINE_WRITABLE` tells when there is room; `ACKLINE_EMSGSIZE` if it is longer than the
-/// path carries; or the code of an ICMP error about an earlier one, such as `ACKLINE_ECONNREFUSED`.
+/// Sends a datagram to `to`, or to the connected peer if `to` is null. The data is copied, and
+/// leaves when the stack is polled. Returns `len`; `ACKLINE_EAGAIN` if the send queue is full, in
+/// which case `ACKLINE_WRITABLE` reports room; `ACKLINE_EMSGSIZE` if the datagram is too large for
+/// the path; or the code of an ICMP error that an earlier datagram caused, such as
+/// `ACKLINE_ECONNREFUSED`.
 ///
 /// # Safety
-/// `data` is null or has `len` bytes; `to` is null or an address.
+/// `data` is null or has `len` bytes; `to` is null or points to an address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ackline_udp_send(
     stack: Option<&ackline_stack>,
@@ -70,10 +71,11 @@ pub unsafe extern "C" fn ackline_udp_send(
     })
 }
 
-/// Takes the next datagram. `from` gets its sender and `to` the address it was sent to; both may be
-/// null. Returns the length of its data, which may be 0; `ACKLINE_EAGAIN` if there is none, and
-/// `ACKLINE_READABLE` tells of the next; `ACKLINE_EMSGSIZE` if it has more than `len` bytes: then
-/// it waits for a call with more room, of which 65,535 bytes are always enough.
+/// Takes the next datagram. `from` receives its source and `to` its destination; either may be
+/// null. Returns the length of the data, which may be 0; `ACKLINE_EAGAIN` if there is none, in
+/// which case `ACKLINE_READABLE` reports the next; or `ACKLINE_EMSGSIZE` if the data is longer than
+/// `len`. The datagram then stays in the queue for a call with a larger buffer: 65,535 bytes are
+/// always enough.
 ///
 /// # Safety
 /// `data` is null or has room for `len` bytes; `from` and `to` are null or have room for an

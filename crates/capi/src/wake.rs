@@ -1,4 +1,4 @@
-//! The descriptor that is readable while a stack may have events: an eventfd, on Linux and Android.
+//! The descriptor that is readable while events may be pending: an eventfd, on Linux and Android.
 
 use crate::error::Failure;
 
@@ -14,7 +14,7 @@ mod eventfd {
     use rustix::event::{EventfdFlags, eventfd};
     use rustix::fd::{AsRawFd, OwnedFd};
 
-    /// Made when it is first asked for, so that a program which only polls has no descriptor.
+    /// Created on first use, so a program that only polls has no descriptor.
     #[derive(Debug, Default)]
     pub(crate) struct Wake {
         fd: Option<OwnedFd>,
@@ -28,12 +28,13 @@ mod eventfd {
                 return Ok(fd.as_raw_fd());
             }
             let made = eventfd(u32::from(self.set), EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-            let fd = made
-                .map_err(|errno| Failure::new(ACKLINE_EIO, format!("could not make an eventfd: {errno}")))?;
+            let fd = made.map_err(|errno| {
+                Failure::new(ACKLINE_EIO, format!("could not create an eventfd: {errno}"))
+            })?;
             Ok(self.fd.insert(fd).as_raw_fd())
         }
 
-        /// Makes it readable, or not. A system call only if that changes.
+        /// Makes it readable or not readable. A system call only on a change.
         pub(crate) fn set(&mut self, set: bool) {
             if self.set == set {
                 return;
@@ -56,7 +57,7 @@ mod none {
     use super::Failure;
     use crate::error::ACKLINE_EOPNOTSUPP;
 
-    /// There is no such descriptor.
+    /// Without eventfd there is no descriptor.
     #[derive(Debug, Default)]
     pub(crate) struct Wake {}
 

@@ -1,7 +1,7 @@
 //! What a script runs with: its option lines, its profile, and the kernel parameters that its
 //! shell lines set. No shell runs.
 
-use crate::script::{Place, Script, ScriptError, Shell};
+use crate::script::{Position, Script, ScriptError, Shell};
 use ackline_registry::Registry;
 use ackline_tcp_core::config::{Ecn, KeepAlive, LossDetection, PathMtuProbing, SynCookies};
 use ackline_tcp_core::policy::NewCongestionControl;
@@ -114,7 +114,7 @@ const MTU_OF_SAME_MSS: u32 = 1_520;
 impl Settings {
     /// The settings of `script`.
     pub(crate) fn of(script: &Script, options: &Options) -> Result<Self, ScriptError> {
-        let start = Place { line: 1, column: 1 };
+        let start = Position { line: 1, column: 1 };
         let unsupported = |problem: String| ScriptError::unsupported(start, problem);
         let init = script.init.as_ref().map_or("", |init| init.text.as_str());
         let named = script.options.iter().any(|(name, value)| {

@@ -3,7 +3,7 @@
 use crate::copies::Copies;
 use crate::direction::{Context, Flow, LONGEST_NS};
 use crate::segment::Segment;
-use crate::story::{Anomaly, Connection, End, Handshake, Offer, Place, Reset, Source, Vantage};
+use crate::story::{Anomaly, Connection, End, Handshake, Offer, PathPosition, Reset, Source, Vantage};
 use ackline_tcp_core::wire::{Ecn, TcpFlags};
 use std::net::SocketAddr;
 
@@ -251,13 +251,13 @@ impl Conn {
     fn vantage(&self) -> Vantage {
         let [to_client_ns, to_server_ns] = self.distance;
         let place = match (self.host, to_client_ns, to_server_ns) {
-            (Some(CLIENT), ..) => Place::Client,
-            (Some(_), ..) => Place::Server,
-            (None, Some(client), Some(server)) if client + server < SHORT_PATH_NS => Place::Both,
-            (None, Some(client), Some(server)) if client * 9 < server => Place::Client,
-            (None, Some(client), Some(server)) if server * 9 < client => Place::Server,
-            (None, Some(_), Some(_)) => Place::Middle,
-            _ => Place::Unknown,
+            (Some(CLIENT), ..) => PathPosition::Client,
+            (Some(_), ..) => PathPosition::Server,
+            (None, Some(client), Some(server)) if client + server < SHORT_PATH_NS => PathPosition::Both,
+            (None, Some(client), Some(server)) if client * 9 < server => PathPosition::Client,
+            (None, Some(client), Some(server)) if server * 9 < client => PathPosition::Server,
+            (None, Some(_), Some(_)) => PathPosition::Middle,
+            _ => PathPosition::Unknown,
         };
         Vantage { place, stated: self.host.is_some(), to_client_ns, to_server_ns }
     }

@@ -1,7 +1,7 @@
 //! One connection as a trace of its stack states it.
 
 use crate::direction::{Received, Sender};
-use crate::story::{Anomaly, Connection, End, Handshake, Place, Reset, Source, Vantage};
+use crate::story::{Anomaly, Connection, End, Handshake, PathPosition, Reset, Source, Vantage};
 use ackline_observe::labels;
 use ackline_observe::trace::Event;
 use ackline_tcp_core::policy::cc::Phase;
@@ -165,7 +165,7 @@ impl Traced {
             start_ns: self.start_ns,
             duration_ns: self.last_ns - self.start_ns,
             vantage: Vantage {
-                place: if self.passive { Place::Server } else { Place::Client },
+                place: if self.passive { PathPosition::Server } else { PathPosition::Client },
                 stated: true,
                 to_client_ns: None,
                 to_server_ns: None,

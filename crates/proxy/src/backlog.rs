@@ -37,10 +37,10 @@ impl Backlog {
         Self { limit, least: LEAST_WINDOW, waiting: AtomicU32::new(0) }
     }
 
-    /// Another connection waits for room, until this is dropped.
-    pub(crate) fn wait(&self) -> Waiting<'_> {
+    /// Adds a connection that waits for room.
+    pub(crate) fn wait(&self) -> BacklogShare<'_> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(self)
+        BacklogShare(self)
     }
 
     /// What one of them may hold in its buffer, in bytes: a power of two, as memory for buffers is.
@@ -53,10 +53,11 @@ impl Backlog {
     }
 }
 
+/// Counts a connection that waits for room, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Waiting<'a>(&'a Backlog);
+pub(crate) struct BacklogShare<'a>(&'a Backlog);
 
-impl Drop for Waiting<'_> {
+impl Drop for BacklogShare<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }

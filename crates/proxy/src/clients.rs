@@ -1,4 +1,4 @@
-//! How much of the proxy each client has.
+//! Limits of connections and flows, per client and in total.
 //!
 //! A client is an IPv4 address, or an IPv6 prefix of 64 bits, of which one host has all addresses
 //! (RFC 8504, section 6.3). Whoever sends a SYN may have forged it, so what unproved clients cost
@@ -48,16 +48,16 @@ impl Default for Limits {
     }
 }
 
-/// Why there is no place.
+/// The limit that refuses a connection or flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
-    /// This client has as many as it may have.
+pub(crate) enum LimitReached {
+    /// The client's own.
     Client,
-    /// All clients together have.
+    /// That of all clients together.
     Total,
 }
 
-/// What each client has.
+/// Usage of all clients, and its limits.
 #[derive(Debug)]
 pub(crate) struct Clients {
     limits: Limits,
@@ -71,15 +71,15 @@ struct Usage {
     early: u32,
     /// A second, and how many of them were begun in it.
     begun: (u64, u32),
-    /// Of those that have anything.
-    clients: HashMap<IpAddr, Own>,
+    /// Clients with any usage.
+    clients: HashMap<IpAddr, ClientUsage>,
 }
 
-/// What one client has.
+/// Usage of one client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Own {
+struct ClientUsage {
     /// Connections and flows.
-    places: [u32; 2],
+    permits: [u32; 2],
     early: u32,
 }
 
@@ -93,29 +93,33 @@ impl Clients {
         Arc::new(Self { limits, usage: Mutex::default() })
     }
 
-    /// A place for a connection or flow of `client`.
-    pub(crate) fn enter(self: &Arc<Self>, client: IpAddr, protocol: Protocol) -> Result<Place, Full> {
+    /// A permit for a connection or flow of `client`.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        client: IpAddr,
+        protocol: Protocol,
+    ) -> Result<Permit, LimitReached> {
         let client = source(client);
         let Limits { client_connections, client_flows, client_total, total, .. } = self.limits;
         let mut usage = self.lock();
         if usage.total >= total {
-            return Err(Full::Total);
+            return Err(LimitReached::Total);
         }
-        let [connections, flows] = usage.clients.get(&client).map_or([0; 2], |own| own.places);
+        let [connections, flows] = usage.clients.get(&client).map_or([0; 2], |own| own.permits);
         let (own, most) = match protocol {
             Protocol::Tcp => (connections, client_connections),
             Protocol::Udp => (flows, client_flows),
         };
         if own >= most || connections + flows >= client_total {
-            return Err(Full::Client);
+            return Err(LimitReached::Client);
         }
         usage.total += 1;
-        usage.clients.entry(client).or_default().places[protocol as usize] += 1;
-        Ok(Place { clients: self.clone(), client, protocol })
+        usage.clients.entry(client).or_default().permits[protocol as usize] += 1;
+        Ok(Permit { clients: self.clone(), client, protocol })
     }
 
-    /// Leave to begin a connection outside for `client`, which has not proved its address.
-    pub(crate) fn begin_early(self: &Arc<Self>, client: IpAddr) -> Option<Early> {
+    /// A permit to connect outside for `client`, which has not proved its address.
+    pub(crate) fn begin_early(self: &Arc<Self>, client: IpAddr) -> Option<EarlyPermit> {
         let client = source(client);
         let second = timer::now().as_nanos() / Duration::from_secs(1).as_nanos();
         let mut usage = self.lock();
@@ -128,10 +132,10 @@ impl Clients {
         usage.begun = (second, begun + 1);
         usage.early += 1;
         usage.clients.entry(client).or_default().early += 1;
-        Some(Early { clients: self.clone(), client })
+        Some(EarlyPermit { clients: self.clone(), client })
     }
 
-    /// No connection or flow finds a place.
+    /// True if the total limit is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.lock().total >= self.limits.total
     }
@@ -142,18 +146,18 @@ impl Clients {
 }
 
 impl Usage {
-    /// A client has less than before.
-    fn leave(&mut self, client: IpAddr, give_back: impl FnOnce(&mut Own)) {
+    /// Reduces the usage of a client.
+    fn leave(&mut self, client: IpAddr, give_back: impl FnOnce(&mut ClientUsage)) {
         if let Some(own) = self.clients.get_mut(&client) {
             give_back(own);
-            if *own == Own::default() {
+            if *own == ClientUsage::default() {
                 self.clients.remove(&client);
             }
         }
     }
 }
 
-/// Which client an address is of.
+/// The client that an address belongs to.
 fn source(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -161,31 +165,30 @@ fn source(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A place that a connection or flow has until this is dropped.
+/// Counts a connection or flow until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Permit {
     clients: Arc<Clients>,
     client: IpAddr,
     protocol: Protocol,
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut usage = self.clients.lock();
         usage.total -= 1;
-        usage.leave(self.client, |own| own.places[self.protocol as usize] -= 1);
+        usage.leave(self.client, |own| own.permits[self.protocol as usize] -= 1);
     }
 }
 
-/// Leave to have a connection outside for a client that has not proved its address, until this is
-/// dropped.
+/// Counts an outside connection for a client that has not proved its address, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Early {
+pub(crate) struct EarlyPermit {
     clients: Arc<Clients>,
     client: IpAddr,
 }
 
-impl Drop for Early {
+impl Drop for EarlyPermit {
     fn drop(&mut self) {
         let mut usage = self.clients.lock();
         usage.early -= 1;
@@ -205,7 +208,7 @@ mod tests {
         let places = [(a, Protocol::Tcp), (a, Protocol::Tcp), (a, Protocol::Udp)]
             .map(|(client, protocol)| clients.enter(client, protocol).expect("room"));
         for protocol in [Protocol::Tcp, Protocol::Udp] {
-            assert_eq!(clients.enter(a, protocol).err(), Some(Full::Client));
+            assert_eq!(clients.enter(a, protocol).err(), Some(LimitReached::Client));
         }
         let other = clients.enter(b, Protocol::Tcp).expect("room");
         drop(places);
@@ -227,12 +230,15 @@ mod tests {
             })
             .collect();
         for protocol in [Protocol::Tcp, Protocol::Udp] {
-            assert_eq!(clients.enter(address("2001:db8::ffff:1"), protocol).err(), Some(Full::Client));
+            assert_eq!(
+                clients.enter(address("2001:db8::ffff:1"), protocol).err(),
+                Some(LimitReached::Client)
+            );
         }
         let others: Vec<_> =
             (0..4).map(|_| clients.enter(address("2001:db8:0:1::1"), Protocol::Tcp).expect("room")).collect();
         assert!(clients.is_full());
-        assert_eq!(clients.enter(address("192.0.2.1"), Protocol::Tcp).err(), Some(Full::Total));
+        assert_eq!(clients.enter(address("192.0.2.1"), Protocol::Tcp).err(), Some(LimitReached::Total));
         drop((places, others));
         assert!(clients.lock().clients.is_empty() && !clients.is_full());
     }

@@ -1,7 +1,7 @@
 //! One connection: the client waits until its destination has answered, or has proved its address
 //! and waits connected.
 
-use crate::clients::Early;
+use crate::clients::EarlyPermit;
 use crate::dns;
 use crate::outside::Stream;
 use crate::proxy::{Config, Shared, Way};
@@ -14,10 +14,10 @@ use std::net::{IpAddr, SocketAddr};
 use tokio::io::Interest;
 use tokio::time::timeout;
 
-/// Who is to be carried on.
+/// A client whose connection is to be relayed.
 pub(crate) enum Client {
     /// Nothing has been answered. Anybody may have forged its SYN.
-    Held(Box<HeldSyn>, Early),
+    Held(Box<HeldSyn>, EarlyPermit),
     /// It has completed its handshake.
     Proved(Box<TcpStream>),
 }
@@ -46,8 +46,8 @@ pub(crate) async fn carry(shared: &Shared, client: Client) {
 
 /// A connection whose both ends are open.
 struct Open {
-    inside: Inside,
-    outside: Outside,
+    inside: ClientStream,
+    outside: ServerStream,
     /// What the destination has sent already.
     early: Vec<u8>,
 }
@@ -58,7 +58,7 @@ async fn open(shared: &Shared, client: Client, upstream: &Upstream, target: &Tar
     let outcome = match client.hold(connect(shared, upstream, target)).await {
         Ok(Ok(connected)) => {
             // If this fails the client has gone, and the destination is told.
-            let outside = Outside { stream: connected.stream, is_over: false };
+            let outside = ServerStream { stream: connected.stream, is_over: false };
             client.accept().await.map(|inside| (inside, outside, connected.early))
         }
         Ok(Err(refusal)) => {
@@ -110,7 +110,7 @@ impl Client {
     ///
     /// # Errors
     /// If it has gone.
-    pub(crate) async fn accept(self) -> io::Result<Inside> {
+    pub(crate) async fn accept(self) -> io::Result<ClientStream> {
         let stream = match self {
             // The destination has its connection for an unproved client until then.
             Self::Held(syn, early) => {
@@ -120,10 +120,10 @@ impl Client {
             }
             Self::Proved(stream) => *stream,
         };
-        Ok(Inside { stream, is_over: false })
+        Ok(ClientStream { stream, is_over: false })
     }
 
-    /// Tells the client. All that one can be told that is connected is that it is not any more.
+    /// Refuses the client. One that is already connected gets a reset.
     pub(crate) fn refuse(self, how: Refusal) {
         match self {
             Self::Held(syn, _) => syn.refuse(how),
@@ -132,13 +132,13 @@ impl Client {
     }
 }
 
-/// A client's end, which is reset unless all has been passed on.
-pub(crate) struct Inside {
+/// The connection to the client; reset on drop, unless everything has been passed on.
+pub(crate) struct ClientStream {
     pub(crate) stream: TcpStream,
     pub(crate) is_over: bool,
 }
 
-impl Drop for Inside {
+impl Drop for ClientStream {
     fn drop(&mut self) {
         if !self.is_over {
             self.stream.abort();
@@ -146,13 +146,13 @@ impl Drop for Inside {
     }
 }
 
-/// The other end.
-pub(crate) struct Outside {
+/// The connection to the server; reset on drop, unless everything has been passed on.
+pub(crate) struct ServerStream {
     pub(crate) stream: Stream,
     pub(crate) is_over: bool,
 }
 
-impl Drop for Outside {
+impl Drop for ServerStream {
     fn drop(&mut self) {
         if !self.is_over {
             self.stream.abort();

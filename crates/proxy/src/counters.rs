@@ -26,8 +26,8 @@ macro_rules! counters {
 
         impl Stats {
             /// Each of them, in a fixed order.
-            pub fn each(&self) -> impl Iterator<Item = Counted> + use<> {
-                [$(Counted {
+            pub fn each(&self) -> impl Iterator<Item = Counter> + use<> {
+                [$(Counter {
                     name: $nstat,
                     metric: concat!("proxy_", stringify!($name)),
                     meaning: concat!($($doc),+).trim_ascii(),
@@ -40,10 +40,10 @@ macro_rules! counters {
     };
 }
 
-/// One number with its names.
+/// A counter's value with its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Counted {
+pub struct Counter {
     /// As counters of stacks are named: `AcklineProxyBytesUp`.
     pub name: &'static str,
     /// As metrics are: `proxy_bytes_up`.
@@ -161,9 +161,9 @@ impl Count {
     }
 
     /// One more, until the result is dropped.
-    pub(crate) fn enter(&self) -> Entered<'_> {
+    pub(crate) fn enter(&self) -> GaugeGuard<'_> {
         self.one();
-        Entered(self)
+        GaugeGuard(self)
     }
 
     fn get(&self) -> u64 {
@@ -171,11 +171,11 @@ impl Count {
     }
 }
 
-/// One of those that are there now.
+/// Counts one of what exists at present, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Entered<'a>(&'a Count);
+pub(crate) struct GaugeGuard<'a>(&'a Count);
 
-impl Drop for Entered<'_> {
+impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -30,7 +30,7 @@ pub struct ConfigFile {
     pub rules: Vec<Rule>,
     /// What becomes of those that no rule matches.
     pub otherwise: Option<Action>,
-    /// Who answers questions about names, in the order in which they are asked; empty if the file
+    /// Resolvers, in the order in which they are asked; empty if the file
     /// does not say.
     pub dns: Vec<Resolver>,
     /// Names that the proxy answers itself.
@@ -67,10 +67,10 @@ impl fmt::Display for FileError {
     }
 }
 
-/// The file as it is written.
+/// The tables and keys of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct FileContents {
     default: Option<Spanned<String>>,
     #[serde(default)]
     dns: Several<Resolver>,
@@ -83,14 +83,14 @@ struct Written {
     #[serde(default)]
     upstream: BTreeMap<String, Spanned<Text<Upstream>>>,
     #[serde(default)]
-    rule: Vec<WrittenRule>,
+    rule: Vec<RuleTable>,
     #[serde(default)]
     limits: BTreeMap<String, Spanned<toml::Value>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenRule {
+struct RuleTable {
     #[serde(default)]
     to: Several<Net>,
     #[serde(default)]
@@ -110,8 +110,9 @@ impl ConfigFile {
     /// The first that is wrong.
     pub fn parse(text: &str) -> Result<Self, FileError> {
         let wrong = |span: Option<Range<usize>>, message: &str| FileError::at(text, span, message);
-        let written: Written = toml::from_str(text).map_err(|error| wrong(error.span(), error.message()))?;
-        let Written {
+        let written: FileContents =
+            toml::from_str(text).map_err(|error| wrong(error.span(), error.message()))?;
+        let FileContents {
             default,
             dns,
             hosts: written_hosts,

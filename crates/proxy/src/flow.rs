@@ -13,7 +13,7 @@ use tokio::time::sleep;
 /// its way.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// Carries both directions on. A port that nobody serves refuses the client.
+/// Relays both directions. If the destination's port is closed, the client is refused.
 pub(crate) async fn carry(shared: &Arc<Shared>, inside: UdpFlow) {
     let (Ok(client), Ok(wanted)) = (inside.peer_addr(), inside.local_addr()) else { return };
     let _open = shared.counters.open_flows.enter();

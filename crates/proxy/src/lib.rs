@@ -36,7 +36,7 @@ mod target;
 mod upstream;
 
 pub use clients::Limits;
-pub use counters::{Counted, Kind, Stats};
+pub use counters::{Counter, Kind, Stats};
 pub use dns::{Hosts, Resolver, Resolvers};
 pub use file::{ConfigFile, FileError, FileLimits};
 pub use machine::Interface;

@@ -60,20 +60,20 @@ struct Key {
     stands_for_loopback: Option<IpAddr>,
 }
 
-/// All mappings that live.
+/// All open mappings.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings(Mutex<HashMap<Key, Weak<Slot>>>);
 
-/// A mapping, or one that is made.
+/// A mapping, open or being opened.
 struct Slot {
     key: Key,
     upstream: Arc<Upstream>,
     shared: Arc<Shared>,
-    outside: OnceCell<Outside>,
+    outside: OnceCell<ExternalSocket>,
 }
 
-/// Its outside.
-struct Outside {
+/// The socket of a mapping on the outside.
+struct ExternalSocket {
     outlet: Arc<Outlet>,
     flows: Arc<Flows>,
     reader: JoinHandle<()>,
@@ -188,7 +188,7 @@ impl Mappings {
 }
 
 impl Slot {
-    async fn make(&self) -> Result<Outside, ConnectError> {
+    async fn make(&self) -> Result<ExternalSocket, ConnectError> {
         let is_v4 = self.key.client.is_ipv4();
         let origin = match (self.key.stands_for_loopback, is_v4) {
             (Some(_), true) => Origin::LoopbackV4,
@@ -203,7 +203,7 @@ impl Slot {
         let (living, alive) = watch::channel(());
         let stands_for_loopback = self.key.stands_for_loopback.is_some();
         let reading = read(self.shared.clone(), outlet.clone(), flows.clone(), stands_for_loopback, living);
-        Ok(Outside { outlet, flows, reader: tokio::spawn(reading), alive })
+        Ok(ExternalSocket { outlet, flows, reader: tokio::spawn(reading), alive })
     }
 
     fn has_ended(&self) -> bool {

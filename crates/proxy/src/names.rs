@@ -56,23 +56,23 @@ impl FromStr for NameUse {
     }
 }
 
-/// By which names a client knows an address.
+/// The names under which a client knows an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
-    /// All that are remembered.
+pub(crate) struct AddressNames {
+    /// Names that are remembered.
     pub(crate) names: Vec<Arc<str>>,
-    /// There are no others.
+    /// True if there are no others.
     pub(crate) is_all: bool,
 }
 
-impl Default for Known {
+impl Default for AddressNames {
     /// An address without a name.
     fn default() -> Self {
         Self { names: vec![], is_all: true }
     }
 }
 
-impl Known {
+impl AddressNames {
     /// The name that stands for the address, if there is one that a host can have.
     pub(crate) fn only(&self) -> Option<Arc<str>> {
         match &self.names[..] {
@@ -131,17 +131,20 @@ impl Names {
     }
 
     /// The names by which `client` knows `address`.
-    pub(crate) fn of(&self, now: Instant, client: IpAddr, address: IpAddr) -> Known {
+    pub(crate) fn of(&self, now: Instant, client: IpAddr, address: IpAddr) -> AddressNames {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let forgot_until = table.forgot_until;
         let Some(client) = table.clients.get_mut(&client) else {
-            return Known { names: vec![], is_all: forgot_until <= now };
+            return AddressNames { names: vec![], is_all: forgot_until <= now };
         };
         let Some(address) = client.addresses.get(&address) else {
-            return Known { names: vec![], is_all: client.forgot_until <= now };
+            return AddressNames { names: vec![], is_all: client.forgot_until <= now };
         };
         let alive = address.names.iter().filter(|(_, until)| now < *until);
-        Known { names: alive.map(|(name, _)| name.clone()).collect(), is_all: address.open_until <= now }
+        AddressNames {
+            names: alive.map(|(name, _)| name.clone()).collect(),
+            is_all: address.open_until <= now,
+        }
     }
 
     /// Remembers the addresses in an answer to `client` as those of the name that it has asked for,
@@ -291,11 +294,11 @@ mod tests {
         learn(&names, at(1), CLIENT, "www.example.test", 60, &[BANK, nth(1)]);
         for address in [BANK, nth(1)] {
             assert_eq!(names.of(at(2), CLIENT, address).only().as_deref(), Some("www.example.test"));
-            assert_eq!(names.of(at(2), OTHER, address), Known::default());
+            assert_eq!(names.of(at(2), OTHER, address), AddressNames::default());
         }
         // It is no shorter than five minutes, and ends then.
         assert!(names.of(at(300), CLIENT, BANK).only().is_some());
-        assert_eq!(names.of(at(301), CLIENT, BANK), Known::default());
+        assert_eq!(names.of(at(301), CLIENT, BANK), AddressNames::default());
     }
 
     #[test]
@@ -329,7 +332,7 @@ mod tests {
         }
         let known = names.of(at(4), CLIENT, BANK);
         assert_eq!((known.names.len(), known.is_all), (MOST_OF_ADDRESS, false));
-        assert_eq!(names.of(at(500), CLIENT, BANK), Known { names: vec![], is_all: false });
+        assert_eq!(names.of(at(500), CLIENT, BANK), AddressNames { names: vec![], is_all: false });
         // The bank's record has ended by then.
         assert!(names.of(at(602), CLIENT, BANK).is_all);
     }
@@ -349,7 +352,7 @@ mod tests {
         assert!(names.of(at(3), OTHER, nth(1)).is_all);
         // The greedy one's own bank is not taken for an address without a name, nor for somebody
         // else's.
-        assert_eq!(names.of(at(3), CLIENT, BANK), Known { names: vec![], is_all: false });
+        assert_eq!(names.of(at(3), CLIENT, BANK), AddressNames { names: vec![], is_all: false });
         learn(&names, at(3), CLIENT, "evil.test", 60, &[BANK]);
         let known = names.of(at(4), CLIENT, BANK);
         assert_eq!((known.only(), known.is_all), (None, false));

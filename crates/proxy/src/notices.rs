@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A trouble that lasts is told again after so long.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// Who is told.
+/// Receiver of the notices.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What has been told.

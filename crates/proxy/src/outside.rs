@@ -299,7 +299,7 @@ mod errors {
         }
     }
 
-    /// Takes the next error; the peer, if it is that nobody listens.
+    /// Takes the next error; returns the peer if its port is closed.
     fn next(socket: &UdpSocket) -> io::Result<Option<SocketAddr>> {
         // Of the datagram nothing is needed.
         let mut data = [0; 1];
@@ -327,7 +327,7 @@ mod errors {
     }
 }
 
-/// Elsewhere nobody is told.
+/// Other platforms do not report it.
 #[cfg(not(target_os = "linux"))]
 mod errors {
     use std::io;

@@ -1,7 +1,7 @@
 //! The proxy: what comes to a stack, and where it goes.
 
 use crate::backlog::Backlog;
-use crate::clients::{Clients, Full, Limits, Place};
+use crate::clients::{Clients, LimitReached, Limits, Permit};
 use crate::connection::{self, Client};
 use crate::counters::{Counters, Stats};
 use crate::dns::{self, DNS, Health, Hosts, Resolver, Resolvers};
@@ -9,7 +9,7 @@ use crate::file::FileLimits;
 use crate::flow;
 use crate::machine::{Interface, Machine};
 use crate::mapping::{Filtering, Mappings};
-use crate::names::{Known, NameUse, Names};
+use crate::names::{AddressNames, NameUse, Names};
 use crate::notices::{Notices, Say};
 use crate::outside::{Exit, WayOut};
 use crate::publish::{self, Arrival, Guard, Publisher};
@@ -127,10 +127,10 @@ pub(crate) struct Shared {
 /// A proxy on a stack that [accepts any address](ackline_runtime::stack::Builder::any_address): it
 /// ends the connections and UDP flows that come there, and carries them on.
 ///
-/// A client is answered when its destination has answered: who is refused there gets an RST, whom
-/// no way leads to an ICMP error, and who gets no answer there gets none here. Beyond
-/// [`Limits::client_early`] and [`Limits::early`], clients are connected first, because anybody may
-/// forge a SYN; then all of that is an RST.
+/// A client is answered when its destination has answered. A refusal becomes an RST, an unreachable
+/// destination an ICMP error, and silence stays silence. Beyond [`Limits::client_early`] and
+/// [`Limits::early`], clients are connected first, because a SYN may be forged; each of these
+/// outcomes is then an RST.
 pub struct Proxy {
     shared: Arc<Shared>,
     clients: Arc<Clients>,
@@ -261,10 +261,10 @@ impl Proxy {
 
     fn connection(&mut self, syn: HeldSyn) {
         let client = syn.peer_addr().ip();
-        let place = match self.place(client) {
-            Ok(place) => place,
-            Err(Full::Client) => return syn.refuse(Refusal::Rst),
-            Err(Full::Total) => return syn.refuse(Refusal::Drop),
+        let permit = match self.permit(client) {
+            Ok(permit) => permit,
+            Err(LimitReached::Client) => return syn.refuse(Refusal::Rst),
+            Err(LimitReached::Total) => return syn.refuse(Refusal::Drop),
         };
         // Beyond its limits it is connected first, and costs nothing until then.
         let Some(early) = self.clients.begin_early(client) else {
@@ -274,52 +274,52 @@ impl Proxy {
         self.shared.counters.connections.one();
         // Beside the client's shard, where the other end's socket is made, too.
         let beside = syn.runtime().clone();
-        self.carry(Client::Held(Box::new(syn), early), place, &beside);
+        self.carry(Client::Held(Box::new(syn), early), permit, &beside);
     }
 
     /// A client has completed its handshake whose SYN was not to be held.
     fn proved(&mut self, stream: TcpStream, client: IpAddr) {
-        let Ok(place) = self.place(client) else { return stream.abort() };
+        let Ok(permit) = self.permit(client) else { return stream.abort() };
         self.shared.counters.connections.one();
         let beside = stream.runtime().clone();
-        self.carry(Client::Proved(Box::new(stream)), place, &beside);
+        self.carry(Client::Proved(Box::new(stream)), permit, &beside);
     }
 
     /// A client has connected to a published port.
     fn arrival(&mut self, arrival: Arrival) {
-        let Ok(place) = self.place(arrival.client().ip()) else { return arrival.refuse() };
+        let Ok(permit) = self.permit(arrival.client().ip()) else { return arrival.refuse() };
         self.shared.counters.connections.one();
         self.shared.counters.published.one();
         let (shared, stack) = (self.shared.clone(), self.stack.clone());
         self.connections.spawn(async move {
             publish::carry(&shared, &stack, arrival).await;
-            drop(place);
+            drop(permit);
         });
     }
 
-    /// A place for a connection of `client`. Counts and says why there is none.
-    fn place(&self, client: IpAddr) -> Result<Place, Full> {
-        let place = self.clients.enter(client, Protocol::Tcp);
-        match place {
+    /// A permit for a connection of `client`. Counts and reports a refusal.
+    fn permit(&self, client: IpAddr) -> Result<Permit, LimitReached> {
+        let permit = self.clients.enter(client, Protocol::Tcp);
+        match permit {
             Ok(_) => {}
-            Err(Full::Client) => {
+            Err(LimitReached::Client) => {
                 self.shared.counters.connections.one();
                 self.shared.counters.client_connections_limit.one();
                 self.shared.client_is_full(client, "connections");
             }
-            Err(Full::Total) => {
+            Err(LimitReached::Total) => {
                 self.shared.counters.connections.one();
                 self.shared.is_full();
             }
         }
-        place
+        permit
     }
 
-    fn carry(&mut self, client: Client, place: Place, beside: &Handle) {
+    fn carry(&mut self, client: Client, permit: Permit, beside: &Handle) {
         let shared = self.shared.clone();
         let carry = async move {
             connection::carry(&shared, client).await;
-            drop(place);
+            drop(permit);
         };
         self.connections.spawn_on(carry, beside);
     }
@@ -329,19 +329,19 @@ impl Proxy {
         counters.flows.one();
         let Ok(client) = flow.peer_addr().map(|peer| peer.ip()) else { return };
         match self.clients.enter(client, Protocol::Udp) {
-            Ok(place) => {
+            Ok(permit) => {
                 let shared = self.shared.clone();
                 self.carried.spawn(async move {
                     flow::carry(&shared, flow).await;
-                    drop(place);
+                    drop(permit);
                 });
             }
-            Err(Full::Client) => {
+            Err(LimitReached::Client) => {
                 counters.client_flows_limit.one();
                 self.shared.client_is_full(client, "UDP flows");
                 flow.refuse();
             }
-            Err(Full::Total) => self.shared.is_full(),
+            Err(LimitReached::Total) => self.shared.is_full(),
         }
     }
 }
@@ -382,7 +382,7 @@ impl Shared {
             return self.refuse_uncarried();
         }
         let known = match names {
-            NameUse::Off => Known::default(),
+            NameUse::Off => AddressNames::default(),
             NameUse::Rules | NameUse::Upstreams => self.names.of(timer::now(), client, wanted.ip()),
         };
         if !known.names.is_empty() {
@@ -426,7 +426,7 @@ impl Shared {
             // As the question reaches it.
             let by = if protocol == Protocol::Tcp { protocol } else { resolver.protocol };
             let Verdict::Action { action, .. } =
-                rules.verdict(client, resolver.address, &Known::default(), by)
+                rules.verdict(client, resolver.address, &AddressNames::default(), by)
             else {
                 continue;
             };

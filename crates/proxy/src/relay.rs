@@ -9,7 +9,7 @@
 //! block. Two stacks exchange chunks because the lock of one inside that of the other could be a
 //! deadlock.
 
-use crate::backlog::{Backlog, Waiting};
+use crate::backlog::{Backlog, BacklogShare};
 use crate::counters::Count;
 use crate::outside::Stream;
 use crate::proxy::Shared;
@@ -28,7 +28,7 @@ use tokio::time::timeout;
 /// Most that is read and written in one call.
 const MOST: usize = 128 << 10;
 
-/// Who has sent nothing for this time sends no bulk data any more.
+/// A sender that was silent for this time no longer sends bulk data.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// So much in one read is bulk data, of which there will be more.
@@ -70,7 +70,7 @@ impl<'a> Destination<'a> {
 
     /// There is something to write. It waits for room until what this returns is dropped, in no
     /// more than its share.
-    fn wait(&mut self) -> io::Result<Waiting<'a>> {
+    fn wait(&mut self) -> io::Result<BacklogShare<'a>> {
         let waiting = self.backlog.wait();
         let share = self.backlog.share(self.limit).min(self.usual);
         if share != self.limit {
@@ -90,7 +90,7 @@ struct Window<'a> {
     limit: u32,
     /// Bytes since it was silent for [`SILENCE`].
     passed: usize,
-    sending: Option<Waiting<'a>>,
+    sending: Option<BacklogShare<'a>>,
 }
 
 impl<'a> Window<'a> {

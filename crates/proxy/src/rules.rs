@@ -1,6 +1,6 @@
 //! Which way a connection or flow takes: the first rule that it matches decides.
 
-use crate::names::Known;
+use crate::names::AddressNames;
 use crate::target::Protocol;
 use crate::upstream::Upstream;
 use ipnet::IpNet;
@@ -56,7 +56,7 @@ impl Rule {
     }
 
     /// Whether the destination has one of the names; `None` if that cannot be said.
-    fn has_name(&self, known: &Known) -> Option<bool> {
+    fn has_name(&self, known: &AddressNames) -> Option<bool> {
         let has = |name: &Arc<str>| self.domains.iter().any(|domain| is_in(name, domain));
         if self.domains.is_empty() || known.names.iter().any(has) {
             return Some(true);
@@ -95,7 +95,7 @@ impl Rules {
         &self,
         client: IpAddr,
         address: SocketAddr,
-        known: &Known,
+        known: &AddressNames,
         protocol: Protocol,
     ) -> Verdict<'_> {
         let (mut by_address, mut perhaps) = (false, vec![]);
@@ -157,7 +157,7 @@ mod tests {
             otherwise: through("direct"),
         };
         let action = |client: &str, to: &str, name: Option<&str>, protocol| {
-            let known = Known { names: name.map(Arc::from).into_iter().collect(), is_all: true };
+            let known = AddressNames { names: name.map(Arc::from).into_iter().collect(), is_all: true };
             let (client, to) = (client.parse().expect("an address"), to.parse().expect("an address"));
             match rules.verdict(client, to, &known, protocol) {
                 Verdict::Action { action, .. } => action.clone(),
@@ -194,7 +194,7 @@ mod tests {
             otherwise: direct.clone(),
         };
         let verdict = |to: &str, names: &[&str], is_all| {
-            let known = Known { names: names.iter().map(|name| Arc::from(*name)).collect(), is_all };
+            let known = AddressNames { names: names.iter().map(|name| Arc::from(*name)).collect(), is_all };
             rules.verdict([10, 0, 0, 9].into(), to.parse().expect("an address"), &known, Protocol::Tcp)
         };
         let is = |action, by_address| Verdict::Action { action, by_address };

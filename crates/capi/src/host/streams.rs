@@ -65,14 +65,14 @@ impl Host {
         }
     }
 
-    /// Tells what happened to a connection before it had a handle.
+    /// Reports what happened to a connection before it had a handle.
     pub(super) fn catch_up(&mut self, socket: ackline_socket, id: ConnId) {
         let Some(conn) = self.endpoint.conn(id) else { return };
         let readable = conn.at_end() || conn.peek().iter().any(|part| !part.is_empty());
         let ended = matches!(conn.state(), State::Closed | State::TimeWait);
-        let news = if readable { ACKLINE_READABLE } else { 0 } | if ended { ACKLINE_ENDED } else { 0 };
-        self.sockets.tell(socket, news);
-        self.wake.set(self.sockets.has_news());
+        let events = if readable { ACKLINE_READABLE } else { 0 } | if ended { ACKLINE_ENDED } else { 0 };
+        self.sockets.tell(socket, events);
+        self.wake.set(self.sockets.has_events());
     }
 
     fn listener(&self, socket: ackline_socket) -> Result<ListenerId, Failure> {
@@ -125,7 +125,7 @@ impl Host {
             conn.consume(now, taken);
             return Ok(taken as i64);
         }
-        // Nothing is there: this says why, and asks to be told when there is.
+        // Nothing to read: `read` returns the reason, and arms the event.
         match conn.read(now, &mut [0]) {
             Ok(_) if conn.at_end() => Ok(0),
             Ok(_) => Err(Failure::not_now()),
@@ -164,7 +164,7 @@ impl Host {
         Ok(number_of(state))
     }
 
-    /// The code of the error that ended a connection; 0: it has not ended, or was closed in order.
+    /// The code of the error that ended a connection; 0 if it has not ended, or both sides closed.
     pub(crate) fn end(&mut self, socket: ackline_socket) -> Result<i32, Failure> {
         match self.sockets.get(socket)? {
             Socket::Failed(code) => Ok(*code),
@@ -215,7 +215,7 @@ impl Host {
 impl Host {
     /// A SYN will not become a connection.
     pub(super) fn fail(&mut self, name: Name, error: ConnError) {
-        if let Some(socket) = self.sockets.become_another(name, Socket::Failed(code_of(error))) {
+        if let Some(socket) = self.sockets.replace(name, Socket::Failed(code_of(error))) {
             self.sockets.tell(socket, ACKLINE_ENDED);
         }
     }

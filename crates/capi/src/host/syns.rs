@@ -1,5 +1,4 @@
-//! SYNs that a listener holds: the program takes one with `accept`, looks at who it is, and answers
-//! or refuses it.
+//! SYNs that a listener holds: the program takes one with `accept`, and answers or refuses it.
 
 use super::{Host, wrong_kind};
 use crate::error::Failure;
@@ -18,7 +17,7 @@ impl Host {
     fn syn(&self, socket: ackline_socket) -> Result<SynId, Failure> {
         match self.sockets.get(socket)? {
             Socket::Syn(id, _) => Ok(*id),
-            Socket::Failed(code) => Err(Failure::new(*code, "the client is not waiting any more")),
+            Socket::Failed(code) => Err(Failure::new(*code, "the client no longer waits")),
             _ => Err(wrong_kind("a SYN that waits for an answer")),
         }
     }
@@ -45,7 +44,7 @@ impl Host {
             match event {
                 SynEvent::Arrived(listener) => self.tell(Name::Listener(listener), ACKLINE_READABLE),
                 SynEvent::Connected { syn, conn } => {
-                    let became = self.sockets.become_another(Name::Syn(syn), Socket::Conn(conn));
+                    let became = self.sockets.replace(Name::Syn(syn), Socket::Conn(conn));
                     if let Some(socket) = became {
                         self.sockets.tell(socket, ACKLINE_WRITABLE);
                         self.catch_up(socket, conn);

@@ -49,7 +49,7 @@ impl Host {
         Ok(data.len() as i64)
     }
 
-    /// The next datagram, whose data goes to `room`. If it does not fit, it stays.
+    /// Takes the next datagram, and copies its data to `room`. If it does not fit, it stays queued.
     pub(crate) fn udp_receive(
         &mut self,
         socket: ackline_socket,
@@ -59,7 +59,7 @@ impl Host {
         if let Some(next) = self.endpoint.udp().peek(id).filter(|next| next.data.len() > room.len()) {
             return Err(Failure::new(
                 ACKLINE_EMSGSIZE,
-                format!("the datagram has {} bytes, and there is room for {}", next.data.len(), room.len()),
+                format!("the datagram has {} bytes, but the buffer {}", next.data.len(), room.len()),
             ));
         }
         let received = self.endpoint.udp().recv(id)?.ok_or_else(Failure::not_now)?;
@@ -69,7 +69,7 @@ impl Host {
 
     pub(super) fn collect_datagrams(&mut self) {
         while let Some(event) = self.endpoint.udp().poll_event() {
-            // Flows are for programs that take them, which no function here does.
+            // The C interface does not take flows.
             let UdpEvent::Socket(id) = event else { continue };
             let readable = if self.endpoint.udp().is_readable(id) { ACKLINE_READABLE } else { 0 };
             let writable = if self.endpoint.udp().is_writable(id, 1) { ACKLINE_WRITABLE } else { 0 };

@@ -128,12 +128,12 @@ fn the_example_echoes_to_the_kernels_tcp() {
     }
     isolated(name, || {
         let program = compile("echo", "../../examples/c/echo.c", true);
-        // What it cannot do it says, and ends.
+        // Errors are printed, and end the program.
         let options = "addresses=10.0.0.2+fd00::2";
         for (arguments, complaint) in [
             (["ack0", options, "10.0.0.3:7"], "echo: 10.0.0.3:7: the address is not one of this endpoint's"),
             (["ack0", "cc=cubik", "10.0.0.2:7"], "did you mean \"cubic\"?"),
-            (["ack0", options, "10.0.0.2"], "is no address and port, such as 10.0.0.2:80"),
+            (["ack0", options, "10.0.0.2"], "is not an address and port, such as 10.0.0.2:80"),
         ] {
             let output = Command::new(&program).args(arguments).output().expect("it runs");
             let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -148,7 +148,7 @@ static uint32_t news(host *h, ackline_socket socket) {
     int i, kept = 0;
     for (i = 0; i < h->count; i++) {
         if (h->news[i].socket == socket)
-            all |= h->news[i].news;
+            all |= h->news[i].events;
         else
             h->news[kept++] = h->news[i];
     }

@@ -1,7 +1,7 @@
 //! A place in the text, and the small things that are read there. The language has no line
 //! structure; what a word means depends on where it stands, so there are no tokens.
 
-use super::{Place, ScriptError};
+use super::{Position, ScriptError};
 use std::cell::Cell;
 
 pub(super) struct Cursor<'a> {
@@ -28,7 +28,7 @@ impl<'a> Cursor<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Position {
         let (mut from, mut line, mut start) = self.known.get();
         if self.at < from {
             (from, line, start) = (0, 1, 0);
@@ -38,7 +38,7 @@ impl<'a> Cursor<'a> {
             (line, start) = (line + 1, from + at + 1);
         }
         self.known.set((self.at, line, start));
-        Place { line, column: (self.at - start) as u32 + 1 }
+        Position { line, column: (self.at - start) as u32 + 1 }
     }
 
     pub(super) fn error<T>(&self, problem: impl Into<String>) -> Read<T> {

@@ -34,21 +34,21 @@ pub struct Script {
 #[derive(Clone, Debug)]
 pub struct Shell {
     /// Where they begin.
-    pub place: Place,
+    pub place: Position,
     /// What stands between the backquotes.
     pub text: String,
 }
 
 /// A position in the text, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Position {
     /// Line.
     pub line: u32,
     /// Column, in bytes.
     pub column: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
@@ -58,7 +58,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug)]
 pub struct Event {
     /// Where it begins.
-    pub place: Place,
+    pub place: Position,
     /// When.
     pub when: When,
     /// What.
@@ -104,7 +104,7 @@ pub enum Action {
 #[error("{place}: {problem}")]
 pub struct ScriptError {
     /// Where.
-    pub place: Place,
+    pub place: Position,
     /// What, and what would be right.
     pub problem: String,
     /// It is written correctly, but asks for something that this runner does not have.
@@ -112,11 +112,11 @@ pub struct ScriptError {
 }
 
 impl ScriptError {
-    pub(crate) fn new(place: Place, problem: impl Into<String>) -> Self {
+    pub(crate) fn new(place: Position, problem: impl Into<String>) -> Self {
         Self { place, problem: problem.into(), unsupported: false }
     }
 
-    pub(crate) fn unsupported(place: Place, problem: impl Into<String>) -> Self {
+    pub(crate) fn unsupported(place: Position, problem: impl Into<String>) -> Self {
         Self { unsupported: true, ..Self::new(place, problem) }
     }
 }

@@ -1,7 +1,7 @@
 //! Sources and sinks: what netsim's applications do, over any sockets.
 
 use super::failed;
-use super::tally::{Place, Tally};
+use super::tally::{ConnIndex, Tally};
 use ackline_lab::scenario::AppKind;
 use ackline_lab::stage::{OutsideEnd, Role, StageError, cc_name};
 use ackline_netsim::app::{Amount, ClientOptions, Draw, Exchange, Reading, Schedule};
@@ -167,7 +167,7 @@ struct Watch {
 struct Stream<S> {
     socket: S,
     watch: Arc<Watch>,
-    place: Option<Place>,
+    place: Option<ConnIndex>,
     /// When it is looked at next.
     next: Instant,
     buffer: Vec<u8>,

@@ -49,7 +49,7 @@ impl KernelHost {
         let (stop, stopped) = oneshot::channel();
         let (handle, name) = (runtime.clone(), host.name.clone());
         let thread = std::thread::Builder::new().name(format!("host {name}")).spawn(move || {
-            let made = Inside::make(&host, tasks, offload, &handle);
+            let made = HostThread::make(&host, tasks, offload, &handle);
             let (device, inside) = match made {
                 Ok(made) => made,
                 Err(error) => {
@@ -97,13 +97,13 @@ pub(super) fn probe() -> Result<(), StageError> {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What the thread has.
-struct Inside {
+/// State of the host's thread.
+struct HostThread {
     runtime: Runtime,
     ready: Vec<Ready<Kernel>>,
 }
 
-impl Inside {
+impl HostThread {
     /// `emulator`: whose device it will be.
     fn make(
         host: &OutsideHost,

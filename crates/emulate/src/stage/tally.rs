@@ -40,9 +40,9 @@ struct Connection {
     seen: usize,
 }
 
-/// A connection whose samples are kept.
+/// Index of a connection whose samples are kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place(usize);
+pub(super) struct ConnIndex(usize);
 
 impl Tally {
     /// The names that netsim's application of the same kind reports, each zero.
@@ -86,7 +86,7 @@ impl Tally {
     }
 
     /// A connection has begun. `None` if enough of them are kept.
-    pub(super) fn connection(&self, cc: &str, local: String, remote: String) -> Option<Place> {
+    pub(super) fn connection(&self, cc: &str, local: String, remote: String) -> Option<ConnIndex> {
         let mut state = self.state();
         let conn = state.connections.len();
         if conn >= MAX_CONNECTIONS {
@@ -105,10 +105,10 @@ impl Tally {
             metrics: vec![],
         };
         state.connections.push(Connection { record, every: 1, seen: 0 });
-        Some(Place(conn))
+        Some(ConnIndex(conn))
     }
 
-    pub(super) fn sample(&self, Place(place): Place, sample: ConnSample) {
+    pub(super) fn sample(&self, ConnIndex(place): ConnIndex, sample: ConnSample) {
         let mut state = self.state();
         let Some(Connection { record, every, seen }) = state.connections.get_mut(place) else { return };
         if record.samples.len() >= MAX_SAMPLES {

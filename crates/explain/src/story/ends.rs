@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Vantage {
     /// Which end it is.
-    pub place: Place,
+    pub place: PathPosition,
     /// The capture says so itself, by the directions of packets.
     pub stated: bool,
     /// The smallest round trip from the capture to the client.
@@ -15,11 +15,11 @@ pub struct Vantage {
     pub to_server_ns: Option<u64>,
 }
 
-/// A place on the path.
+/// A position on the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
-    /// No handshake and no timestamps tell.
+pub enum PathPosition {
+    /// Unknown: no handshake was captured, and there are no timestamps.
     #[default]
     Unknown,
     /// At the client, or near to it.

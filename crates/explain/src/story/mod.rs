@@ -12,7 +12,7 @@ pub use direction::{
     AccurateMarks, Acks, Congestion, Direction, Marks, PathChange, Received, Rtt, SlowStart, SlowStartEnd,
     Window,
 };
-pub use ends::{End, Handshake, Offer, Place, Reset, Vantage};
+pub use ends::{End, Handshake, Offer, PathPosition, Reset, Vantage};
 pub use losses::{Episode, Losses};
 pub use time::{Cause, Interval, Share};
 

@@ -4,8 +4,8 @@ use super::losses::losses;
 use super::units::{count, grouped, percent, rate, size, time, times};
 use super::{LISTED, Page, at, recording};
 use crate::story::{
-    Cause, Congestion, Connection, Direction, Interval, PathChange, Place, Received, Rtt, SlowStartEnd,
-    Window,
+    Cause, Congestion, Connection, Direction, Interval, PathChange, PathPosition, Received, Rtt,
+    SlowStartEnd, Window,
 };
 
 pub(super) fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Connection) {
@@ -215,8 +215,8 @@ const fn why(cause: Cause) -> &'static str {
 
 fn round_trips(rtt: &Rtt, direction: &Direction, connection: &Connection) -> String {
     let at_receiver = match connection.vantage.place {
-        Place::Client => direction.from != connection.client,
-        Place::Server => direction.from == connection.client,
+        PathPosition::Client => direction.from != connection.client,
+        PathPosition::Server => direction.from == connection.client,
         _ => false,
     };
     if at_receiver {

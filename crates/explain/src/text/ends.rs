@@ -2,7 +2,7 @@
 
 use super::units::{count, size, time, times_again};
 use super::{at, recording};
-use crate::story::{Anomaly, Connection, Offer, Place, Reset, Source};
+use crate::story::{Anomaly, Connection, Offer, PathPosition, Reset, Source};
 
 pub(super) fn vantage(connection: &Connection) -> String {
     let vantage = connection.vantage;
@@ -13,13 +13,13 @@ pub(super) fn vantage(connection: &Connection) -> String {
         far(vantage.to_server_ns)
     );
     let place = match (vantage.place, vantage.stated) {
-        (Place::Client, true) => "at the client, as it says itself".to_owned(),
-        (Place::Server, true) => "at the server, as it says itself".to_owned(),
-        (Place::Client, false) => format!("near the client ({distances})"),
-        (Place::Server, false) => format!("near the server ({distances})"),
-        (Place::Middle, _) => format!("in the middle of the path ({distances})"),
-        (Place::Both, _) => format!("near both ({distances})"),
-        (Place::Unknown, _) => "unknown where, so it is taken to be at the sender".to_owned(),
+        (PathPosition::Client, true) => "at the client, as it says itself".to_owned(),
+        (PathPosition::Server, true) => "at the server, as it says itself".to_owned(),
+        (PathPosition::Client, false) => format!("near the client ({distances})"),
+        (PathPosition::Server, false) => format!("near the server ({distances})"),
+        (PathPosition::Middle, _) => format!("in the middle of the path ({distances})"),
+        (PathPosition::Both, _) => format!("near both ({distances})"),
+        (PathPosition::Unknown, _) => "unknown where, so it is taken to be at the sender".to_owned(),
     };
     let source = if connection.stated {
         "Why packets were sent is stated by the stack where it says so; the rest is inferred."
@@ -31,7 +31,7 @@ pub(super) fn vantage(connection: &Connection) -> String {
 
 pub(super) fn traced(connection: &Connection) -> &'static str {
     match connection.vantage.place {
-        Place::Server => {
+        PathPosition::Server => {
             "of the server's stack, which states losses, timeouts, phases and windows; what limited it follows from them"
         }
         _ => {

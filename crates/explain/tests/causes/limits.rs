@@ -1,7 +1,7 @@
 //! What limits a sender.
 
 use crate::world::{At, Comments, EVERYWHERE, explained, share};
-use ackline_explain::story::{Cause, Connection, Place, SlowStartEnd};
+use ackline_explain::story::{Cause, Connection, PathPosition, SlowStartEnd};
 
 const BULK: &str = "[[app]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
 
@@ -11,9 +11,11 @@ fn client(connection: &Connection) -> &ackline_explain::story::Direction {
 
 #[test]
 fn the_place_of_the_capture_is_told_from_the_handshake() {
-    for (at, place) in
-        [(At::Sender, Place::Client), (At::Middle, Place::Middle), (At::Receiver, Place::Server)]
-    {
+    for (at, place) in [
+        (At::Sender, PathPosition::Client),
+        (At::Middle, PathPosition::Middle),
+        (At::Receiver, PathPosition::Server),
+    ] {
         assert_eq!(explained(BULK, at, Comments::Removed).vantage.place, place, "{at:?}");
     }
 }

@@ -2,7 +2,9 @@
 //! same run.
 
 use crate::world::{At, Comments, capture, no_path_changes, scenario, share, story};
-use ackline_explain::story::{Anomaly, Cause, Connection, Direction, Found, Place, SlowStartEnd, Source};
+use ackline_explain::story::{
+    Anomaly, Cause, Connection, Direction, Found, PathPosition, SlowStartEnd, Source,
+};
 use ackline_explain::{Explainer, Limits, Story, text};
 use ackline_lab::simulation;
 use ackline_netsim::{NodeId, Observer};
@@ -90,7 +92,7 @@ fn random_losses_are_those_of_the_capture_of_the_same_run() {
     let file = capture(&scenario(&lines), 0, At::Sender, Duration::from_secs(10));
     let captured = &story(&file, Comments::Kept).connections[0];
     let (ours, theirs) = (&traced.directions[0], &captured.directions[0]);
-    assert_eq!((traced.source, traced.vantage.place), (Source::Trace, Place::Client));
+    assert_eq!((traced.source, traced.vantage.place), (Source::Trace, PathPosition::Client));
     assert_eq!((traced.client, traced.server), (captured.client, captured.server));
     // Offload joins packets: a trace has what left the stack, a capture what is on the wire.
     assert!(ours.packets < theirs.packets && ours.losses.retransmissions <= theirs.losses.retransmissions);
@@ -199,7 +201,7 @@ fn the_receivers_trace_tells_what_came_and_not_what_limited_the_peer() {
     let story = explained(&trace(&lines, Host::Receiver));
     let connection = &story.connections[0];
     let direction = &connection.directions[0];
-    assert_eq!(connection.vantage.place, Place::Server);
+    assert_eq!(connection.vantage.place, PathPosition::Server);
     assert_eq!((direction.bytes, connection.directions[1].bytes), (3 << 20, 0));
     assert!(direction.received.is_some_and(|it| it.behind_gap > 5), "{:?}", direction.received);
     assert!(direction.time.is_empty() && direction.rtt.is_none() && direction.window.is_none());

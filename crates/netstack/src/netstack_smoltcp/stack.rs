@@ -27,11 +27,11 @@ pub struct Stack {
     ip_filters: IpFilters<'static>,
     inlets: Inlets,
     /// What had no room.
-    held: Option<Held>,
+    held: Option<HeldInput>,
     from_stack: Receiver<AnyIpPktFrame>,
 }
 
-enum Held {
+enum HeldInput {
     Packet(AnyIpPktFrame),
     Datagram(UdpMsg),
 }
@@ -52,16 +52,16 @@ impl Stack {
     }
 
     /// Hands over `item`, or holds it.
-    fn give(&mut self, item: Held) -> io::Result<()> {
+    fn give(&mut self, item: HeldInput) -> io::Result<()> {
         self.held = match item {
-            Held::Packet(packet) => match self.inlets.stack.try_send(packet) {
+            HeldInput::Packet(packet) => match self.inlets.stack.try_send(packet) {
                 Ok(()) => None,
-                Err(NotSent::Full(packet)) => Some(Held::Packet(packet)),
+                Err(NotSent::Full(packet)) => Some(HeldInput::Packet(packet)),
                 Err(NotSent::Closed) => return Err(gone()),
             },
-            Held::Datagram(datagram) => {
+            HeldInput::Datagram(datagram) => {
                 match self.inlets.udp.as_ref().map(|udp| udp.try_send(datagram)) {
-                    Some(Err(NotSent::Full(datagram))) => Some(Held::Datagram(datagram)),
+                    Some(Err(NotSent::Full(datagram))) => Some(HeldInput::Datagram(datagram)),
                     // Without a reader they are dropped: the rest of the stack goes on.
                     Some(Ok(()) | Err(NotSent::Closed)) | None => None,
                 }
@@ -74,7 +74,7 @@ impl Stack {
     fn poll_give(&mut self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         while let Some(item) = &self.held {
             ready!(match (item, &self.inlets.udp) {
-                (Held::Datagram(_), Some(udp)) => udp.poll_room(cx),
+                (HeldInput::Datagram(_), Some(udp)) => udp.poll_room(cx),
                 _ => self.inlets.stack.poll_room(cx),
             });
             if let Some(item) = self.held.take() {
@@ -113,10 +113,10 @@ impl Sink<AnyIpPktFrame> for Stack {
         }
         let Inlets { tcp, icmp, .. } = self.inlets;
         match kind {
-            Kind::Tcp | Kind::IcmpError if tcp => self.give(Held::Packet(packet)),
-            Kind::Icmp if icmp => self.give(Held::Packet(packet)),
-            Kind::Unclear => self.give(Held::Packet(packet)),
-            Kind::Udp(datagram) => self.give(Held::Datagram(datagram)),
+            Kind::Tcp | Kind::IcmpError if tcp => self.give(HeldInput::Packet(packet)),
+            Kind::Icmp if icmp => self.give(HeldInput::Packet(packet)),
+            Kind::Unclear => self.give(HeldInput::Packet(packet)),
+            Kind::Udp(datagram) => self.give(HeldInput::Datagram(datagram)),
             Kind::Tcp | Kind::IcmpError | Kind::Icmp | Kind::Ignored => Ok(()),
         }
     }

@@ -326,7 +326,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Remembers the addresses in an answer. False for one that should have some and cannot be
-    /// read: nobody could say what the client would learn from it.
+    /// read: it cannot be known what the client would learn from it.
     fn learn(&self, question: &Question, answer: &[u8]) -> bool {
         let Shared { config, names, counters, .. } = self.shared;
         let room = self.room.map_or(usize::MAX, |room| room.min(question.room()));

@@ -2,7 +2,7 @@
 
 use super::udp_port::{Local, Port};
 use super::{Base, source};
-use crate::clients::{Full, Place};
+use crate::clients::{LimitReached, Permit};
 use crate::target::Protocol;
 use ackline_runtime::{UdpSocket, timer};
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ struct Flow {
     inside: UdpSocket,
     /// When something has passed, in nanoseconds of the stack's clock.
     latest: AtomicU64,
-    _place: Place,
+    _permit: Permit,
 }
 
 impl Flow {
@@ -96,11 +96,14 @@ async fn begin(base: &Base, client: SocketAddr, guest: SocketAddr) -> Option<Flo
     let counters = &shared.counters;
     counters.flows.one();
     counters.published.one();
-    let place = match clients.enter(client.ip(), Protocol::Udp) {
-        Ok(place) => place,
+    let permit = match clients.enter(client.ip(), Protocol::Udp) {
+        Ok(permit) => permit,
         Err(full) => {
-            let counter =
-                if full == Full::Client { &counters.client_flows_limit } else { &counters.no_descriptor };
+            let counter = if full == LimitReached::Client {
+                &counters.client_flows_limit
+            } else {
+                &counters.no_descriptor
+            };
             counter.one();
             return None;
         }
@@ -112,7 +115,7 @@ async fn begin(base: &Base, client: SocketAddr, guest: SocketAddr) -> Option<Flo
         io::Result::Ok(inside)
     };
     match bound.await {
-        Ok(inside) => Some(Flow { inside, latest: AtomicU64::new(timer::now().as_nanos()), _place: place }),
+        Ok(inside) => Some(Flow { inside, latest: AtomicU64::new(timer::now().as_nanos()), _permit: permit }),
         Err(error) => {
             counters.published_failed.one();
             shared.notices.trouble("published ports", format_args!("{client} to {guest}: {error}"));

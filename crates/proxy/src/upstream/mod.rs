@@ -19,7 +19,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Who carries connections and flows on to their destination.
+/// Carries connections and flows to their destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Upstream {
     /// Sockets of the kernel, straight to the address.
@@ -44,7 +44,7 @@ pub(crate) struct Connected {
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
-    /// Nobody listens there.
+    /// The port is closed.
     #[error("the destination refused")]
     Refused,
     /// No way leads there, or none that is allowed.
@@ -181,9 +181,9 @@ pub(crate) enum Outlet {
 /// What comes back.
 #[derive(Debug)]
 pub(crate) enum Inward {
-    /// A datagram: where in the buffer it is, and who sent it, if that is an address.
+    /// A datagram: its range in the buffer, and its source, if that is an address.
     Datagram(Range<usize>, Option<SocketAddr>),
-    /// Nobody listens where one was sent.
+    /// The destination port of an earlier datagram is closed.
     Refused(SocketAddr),
 }
 

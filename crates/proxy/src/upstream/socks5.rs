@@ -69,15 +69,15 @@ pub(super) async fn greet(out: &WayOut, server: &Server) -> Result<Stream, Conne
     Ok(stream)
 }
 
-/// What an answer or a datagram has as its address (RFC 1928, section 5).
+/// An address in an answer or a datagram (RFC 1928, section 5).
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum SocksAddress {
     Address(SocketAddr),
     Name(String, u16),
 }
 
-/// Asks for `command`. Returns the address of the answer.
-async fn ask(stream: &mut Stream, command: u8, place: &[u8]) -> Result<Place, ConnectError> {
+/// Requests `command`. Returns the address in the answer.
+async fn ask(stream: &mut Stream, command: u8, place: &[u8]) -> Result<SocksAddress, ConnectError> {
     let io = ConnectError::of_server;
     let request = [&[VERSION, command, 0][..], place].concat();
     stream.write_all(&request).await.map_err(io)?;
@@ -100,8 +100,8 @@ async fn ask(stream: &mut Stream, command: u8, place: &[u8]) -> Result<Place, Co
     stream.read_exact(&mut address[..length]).await.map_err(io)?;
     let port = stream.read_u16().await.map_err(io)?;
     Ok(match ip(&address[..length], kind) {
-        Some(ip) => Place::Address(SocketAddr::new(ip, port)),
-        None => Place::Name(String::from_utf8_lossy(&address[..length]).into_owned(), port),
+        Some(ip) => SocksAddress::Address(SocketAddr::new(ip, port)),
+        None => SocksAddress::Name(String::from_utf8_lossy(&address[..length]).into_owned(), port),
     })
 }
 
@@ -150,7 +150,7 @@ pub(super) fn header(to: SocketAddr) -> Vec<u8> {
 /// that asked for it.
 #[derive(Debug)]
 pub(crate) struct Association {
-    /// Locked by whoever waits for datagrams.
+    /// Locked by the task that waits for datagrams.
     control: Mutex<Stream>,
     socket: Socket,
 }
@@ -166,10 +166,12 @@ impl Association {
         let relay = match ask(&mut control, UDP_ASSOCIATE, &unknown).await? {
             // A server behind an address translation does not know its own address: then it is
             // where the connection goes. An empty name says no more.
-            Place::Address(relay) if relay.ip().is_unspecified() => SocketAddr::new(peer.ip(), relay.port()),
-            Place::Address(relay) => relay,
-            Place::Name(name, port) if name.is_empty() => SocketAddr::new(peer.ip(), port),
-            Place::Name(name, port) => resolve_relay(&name, port, peer).await?,
+            SocksAddress::Address(relay) if relay.ip().is_unspecified() => {
+                SocketAddr::new(peer.ip(), relay.port())
+            }
+            SocksAddress::Address(relay) => relay,
+            SocksAddress::Name(name, port) if name.is_empty() => SocketAddr::new(peer.ip(), port),
+            SocksAddress::Name(name, port) => resolve_relay(&name, port, peer).await?,
         };
         let socket = out.socket(relay).await.map_err(ConnectError::of_server)?;
         Ok(Self { control: Mutex::new(control), socket })
@@ -216,7 +218,7 @@ async fn resolve_relay(name: &str, port: u16, server: SocketAddr) -> Result<Sock
     same.or(found.first()).copied().ok_or_else(|| unknown(&"it has no address"))
 }
 
-/// Where the payload of a whole datagram begins, and who sent it, unless that is a name.
+/// Offset of the payload in a whole datagram, and its source, unless that is a name.
 fn payload(packet: &[u8]) -> Option<(usize, Option<SocketAddr>)> {
     let [_, _, 0, kind, rest @ ..] = packet else { return None };
     let length = match *kind {

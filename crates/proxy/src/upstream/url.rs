@@ -7,7 +7,7 @@ use std::fmt;
 /// Longest user name and password (RFC 1929, section 2).
 const LONGEST: usize = 255;
 
-/// A server, and who this is to it.
+/// A server, and the credentials for it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
     host: String,

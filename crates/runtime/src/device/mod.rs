@@ -35,15 +35,15 @@ mod interface;
 #[cfg(feature = "tun")]
 mod lending;
 mod neighbour_stats;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "raw")]
+pub mod raw;
 #[cfg(any(
     test,
     all(target_os = "linux", any(feature = "tun", feature = "tun-tap")),
     all(any(unix, windows), feature = "tun-rs")
 ))]
-mod places;
-#[cfg(target_os = "linux")]
-#[cfg(feature = "raw")]
-pub mod raw;
+mod spans;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "tun")]
 pub mod tun;
@@ -183,52 +183,62 @@ pub trait Device: Send {
     }
 }
 
+/// The methods of [`Device`] that the device inside a wrapper has.
+macro_rules! forward_device {
+    ($self:ident, $inner:expr) => {
+        fn caps(&$self) -> $crate::device::DeviceCaps {
+            $inner.caps()
+        }
+
+        fn try_recv(&mut $self) -> std::io::Result<$crate::device::RxPacket<'_>> {
+            $inner.try_recv()
+        }
+
+        fn try_recv_with_link(&mut $self) -> std::io::Result<(&[u8], $crate::device::RxPacket<'_>)> {
+            $inner.try_recv_with_link()
+        }
+
+        fn try_recv_batch(&mut $self, most: usize, take: &mut dyn FnMut($crate::device::RxBatch<'_>)) -> std::io::Result<()> {
+            $inner.try_recv_batch(most, take)
+        }
+
+        fn sent_link(&$self) -> &[u8] {
+            $inner.sent_link()
+        }
+
+        fn try_send(
+            &mut $self,
+            header: &[u8],
+            payload: [&[u8]; 2],
+            segment_size: Option<std::num::NonZeroU16>,
+            checksum: $crate::device::TxChecksum,
+        ) -> std::io::Result<()> {
+            $inner.try_send(header, payload, segment_size, checksum)
+        }
+
+        fn poll_readable(&mut $self, cx: &mut std::task::Context<'_>) -> std::task::Poll<std::io::Result<()>> {
+            $inner.poll_readable(cx)
+        }
+
+        fn poll_writable(&mut $self, cx: &mut std::task::Context<'_>) -> std::task::Poll<std::io::Result<()>> {
+            $inner.poll_writable(cx)
+        }
+
+        fn stats(&$self) -> $crate::device::DeviceStats {
+            $inner.stats()
+        }
+    };
+}
+#[cfg(target_os = "linux")]
+#[cfg(any(feature = "af-packet", feature = "frame-socket"))]
+use forward_device;
+
 /// For programs that choose the device at run time.
 impl<D: Device + ?Sized> Device for Box<D> {
-    fn caps(&self) -> DeviceCaps {
-        (**self).caps()
-    }
+    forward_device!(self, (**self));
 
     fn local_ports(&self) -> Option<RangeInclusive<u16>> {
         (**self).local_ports()
-    }
-
-    fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        (**self).try_recv()
-    }
-
-    fn try_recv_with_link(&mut self) -> io::Result<(&[u8], RxPacket<'_>)> {
-        (**self).try_recv_with_link()
-    }
-
-    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
-        (**self).try_recv_batch(most, take)
-    }
-
-    fn sent_link(&self) -> &[u8] {
-        (**self).sent_link()
-    }
-
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        (**self).try_send(header, payload, segment_size, checksum)
-    }
-
-    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        (**self).poll_readable(cx)
-    }
-
-    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        (**self).poll_writable(cx)
-    }
-
-    fn stats(&self) -> DeviceStats {
-        (**self).stats()
     }
 
     fn open_queue(&mut self) -> io::Result<Box<dyn Device>> {

@@ -7,7 +7,7 @@
 
 use super::interface::{MAX_SKIPPED, ebpf, steering, vnet};
 use super::lending::Lending;
-use super::places::{Place, Places, WORTH};
+use super::spans::{PacketSpan, PacketSpans, WORTH};
 use super::tun_fd::TunFd;
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
@@ -51,7 +51,7 @@ pub struct TunConfig {
     /// Allow [`Tun::open_queue`]: several queues, over which the kernel spreads connections.
     pub multi_queue: bool,
     /// Packets that may wait in each queue until the stack reads them; the kernel drops what comes
-    /// then. A super-packet counts as one. At least 1. With fewer places than busy connections,
+    /// then. A super-packet counts as one. At least 1. With fewer spans than busy connections,
     /// some connections lose all that they send.
     pub queue_length: u32,
 }
@@ -305,7 +305,7 @@ impl Tun {
     /// Reads until a valid packet arrives: to the front of the first one's memory if `at` is 0,
     /// otherwise behind so many bytes of the buffer, at most [`WORTH`]. Its start and end there,
     /// and what its header says.
-    fn receive(&mut self, at: usize) -> io::Result<Place> {
+    fn receive(&mut self, at: usize) -> io::Result<PacketSpan> {
         let offload = self.offload;
         for _ in 0..MAX_SKIPPED {
             let Self { fd, first, buffer, room, .. } = &mut *self;
@@ -320,7 +320,7 @@ impl Tun {
             if let Some(vnet::RxMeta { segment_size, checksum }) = understand(buffer, length, offload) {
                 let start = if offload { vnet::LEN } else { 0 };
                 self.stats.received(length - start);
-                return Ok(Place { start: at + start, end: at + length, segment_size, checksum });
+                return Ok(PacketSpan { start: at + start, end: at + length, segment_size, checksum });
             }
             self.stats.rx_malformed += 1;
         }
@@ -374,13 +374,13 @@ impl Device for Tun {
         if std::mem::take(&mut self.drained) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let places = Places::read(most, |at| self.receive(at))?;
-        self.drained = places.drained;
+        let spans = PacketSpans::read(most, |at| self.receive(at))?;
+        self.drained = spans.drained;
         let Self { first, buffer, .. } = self;
-        if first.is_worth(places.first_len()) {
-            first.lend(|memory| places.give_from(places.first(memory).in_memory(Some(memory)), buffer, take));
+        if first.is_worth(spans.first_len()) {
+            first.lend(|memory| spans.give_from(spans.first(memory).in_memory(Some(memory)), buffer, take));
         } else {
-            places.give_from(places.first(first.received()), buffer, take);
+            spans.give_from(spans.first(first.received()), buffer, take);
         }
         Ok(())
     }

@@ -11,7 +11,7 @@
 
 mod platform;
 
-use super::places::{Place, Places, WORTH};
+use super::spans::{PacketSpan, PacketSpans, WORTH};
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum};
 use platform::Io;
 use std::io;
@@ -89,10 +89,10 @@ impl TunRs {
     }
 
     /// Receives a packet behind the first `at` bytes of the buffer, at most [`WORTH`].
-    fn receive(&mut self, at: usize) -> io::Result<Place> {
+    fn receive(&mut self, at: usize) -> io::Result<PacketSpan> {
         let length = self.io.try_recv(self.receive.get_mut(at..).unwrap_or_default())?;
         self.stats.received(length);
-        Ok(Place::plain(at, at + length))
+        Ok(PacketSpan::plain(at, at + length))
     }
 
     fn send(
@@ -130,9 +130,9 @@ impl Device for TunRs {
         if std::mem::take(&mut self.drained) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let places = Places::read(most, |at| self.receive(at))?;
-        self.drained = places.drained;
-        places.give(&self.receive, take);
+        let spans = PacketSpans::read(most, |at| self.receive(at))?;
+        self.drained = spans.drained;
+        spans.give(&self.receive, take);
         Ok(())
     }
 

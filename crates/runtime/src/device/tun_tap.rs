@@ -4,7 +4,7 @@
 //! device is for programs that already hold an [`Iface`].
 
 use super::interface::MAX_SKIPPED;
-use super::places::{Place, Places, WORTH};
+use super::spans::{PacketSpan, PacketSpans, WORTH};
 use super::tun::{TunConfig, refusal};
 use super::tun_fd::TunFd;
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum, unsendable};
@@ -88,7 +88,7 @@ impl TunTap {
 
     /// Reads until a packet arrives that is not longer than the MTU, behind the first `at` bytes of
     /// the buffer, at most [`WORTH`].
-    fn receive(&mut self, at: usize) -> io::Result<Place> {
+    fn receive(&mut self, at: usize) -> io::Result<PacketSpan> {
         // The MTU may have become larger. One byte more, so that a truncated packet can be told
         // from one that fits.
         let room = self.fd.mtu() as usize + 1;
@@ -99,7 +99,7 @@ impl TunTap {
             let length = fd.read(|iface| iface.recv(receive))?;
             if length < room {
                 self.stats.received(length);
-                return Ok(Place::plain(at, at + length));
+                return Ok(PacketSpan::plain(at, at + length));
             }
             self.stats.rx_malformed += 1;
         }
@@ -142,9 +142,9 @@ impl Device for TunTap {
         if std::mem::take(&mut self.drained) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let places = Places::read(most, |at| self.receive(at))?;
-        self.drained = places.drained;
-        places.give(&self.receive, take);
+        let spans = PacketSpans::read(most, |at| self.receive(at))?;
+        self.drained = spans.drained;
+        spans.give(&self.receive, take);
         Ok(())
     }
 

@@ -47,7 +47,7 @@ pub(crate) struct HeldAcks {
     /// Some are.
     pub(super) kept: bool,
     /// Bulk data whose ACKs are among them.
-    gathering: Gathering,
+    gathering: BulkHold,
 }
 
 impl HeldAcks {
@@ -69,20 +69,20 @@ impl HeldAcks {
 
     /// They wait no longer.
     pub(super) fn let_go(&mut self) {
-        self.gathering = Gathering::default();
+        self.gathering = BulkHold::default();
         self.keeps = false;
     }
 }
 
 /// Bulk data whose ACK is held back for more of it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Gathering {
+struct BulkHold {
     bytes: usize,
     /// The end of the wait; `None` if nothing waits.
     until: Option<Instant>,
 }
 
-impl Gathering {
+impl BulkHold {
     /// A turn received `received`. The first turn sets the time: the more data, the longer.
     fn add(&mut self, now: Instant, received: &Received) {
         if received.more {
@@ -108,7 +108,7 @@ mod tests {
 
     /// How long the ACK of one turn waits.
     fn waits(packets: usize, bytes: usize, more: bool) -> Duration {
-        let mut gathering = Gathering::default();
+        let mut gathering = BulkHold::default();
         gathering.add(START, &Received { packets, bytes, more, ..Received::default() });
         gathering.until.map_or(Duration::ZERO, |until| until.since(START))
     }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn an_ack_waits_neither_longer_nor_for_more_than_agreed() {
         let packet = Received { packets: 1, bytes: GATHER_WORTH, ..Received::default() };
-        let mut gathering = Gathering::default();
+        let mut gathering = BulkHold::default();
         assert!(!gathering.goes_on(START));
         gathering.add(START, &packet);
         assert!(gathering.goes_on(START));

@@ -1,16 +1,16 @@
 //! One egress scheduler for all shards of a stack.
 //!
-//! A scheduler with a rate, or with a queue of its own, is the host's: `rate=100mbit` says what the
-//! host may send, and fair shares are shares of that. So the shards have one between them, behind a
-//! lock. It sees the packets of all, and says which of them is next; the shard whose packet that is
-//! finds it in its tray, and is woken.
+//! A scheduler with a rate, or with a queue of its own, applies to the host: `rate=100mbit` limits
+//! what the host sends, and fair shares are shares of that rate. So all shards share one scheduler
+//! behind a lock. It gets the packets of all shards and picks the next; the picked packet goes to the
+//! tray of its shard, which is woken.
 //!
 //! ```text
 //!   shard 0 ── push ──►┐             ┌──► tray 0 ──► shard 0 sends
 //!                      │ scheduler │─┤
 //!   shard 1 ── push ──►┘   ▲         └──► tray 1 ──► shard 1 is woken, and sends
 //!                          │
-//!             pop, by whoever comes first
+//!             pop, by any shard
 //! ```
 //!
 //! The lock is held for one call, and only packets that go through the scheduler take it: those
@@ -32,7 +32,7 @@ use ackline_tcp_core::{ConnId, Duration, Instant};
 use std::collections::VecDeque;
 use std::ops::Add;
 
-/// The scheduler that the shards have between them.
+/// The scheduler that all shards share.
 #[derive(Debug)]
 struct HostEgress {
     state: Mutex<State>,
@@ -42,28 +42,27 @@ struct HostEgress {
 #[derive(Debug)]
 struct State {
     scheduler: Box<dyn EgressScheduler>,
-    /// The latest instant that a shard has come with. The clocks of two shards' turns may differ by
-    /// a turn.
+    /// The latest instant that a shard has passed in. The clocks of two shards may differ by a turn.
     latest: Instant,
     trays: Box<[Tray]>,
     /// Requests that were deferred, less those that were named since: no more are named.
     deferred: u64,
 }
 
-/// What the scheduler has for one shard. Handles and serial numbers are the shard's own.
+/// What the scheduler has for one shard, by the shard's own handles and serial numbers.
 #[derive(Debug, Default)]
 struct Tray {
     /// Packets that leave next, or are dropped.
     popped: VecDeque<Popped>,
     /// Connections that may ask again.
     resumed: VecDeque<ConnId>,
-    /// What the scheduler has of the shard.
+    /// The shard's packets in the scheduler.
     queued: Ledger,
 }
 
-/// A shard's way to the scheduler of all.
+/// A shard's access to the shared scheduler.
 #[derive(Debug)]
-struct OfShard {
+struct ShardEgress {
     host: Arc<HostEgress>,
     index: usize,
 }
@@ -71,13 +70,13 @@ struct OfShard {
 /// Shards, one bit each.
 type Set = u64;
 
-/// Makes `scheduler` that of all shards: returns each one's way to it.
+/// Shares `scheduler` among all shards: returns the access of each.
 pub(crate) fn for_all(scheduler: Box<dyn EgressScheduler>, hub: &Arc<Hub>) -> Vec<Box<dyn EgressScheduler>> {
     let shards = hub.shards();
     let trays = (0..shards).map(|_| Tray::default()).collect();
     let state = Mutex::new(State { scheduler, latest: Instant::ZERO, trays, deferred: 0 });
     let host = Arc::new(HostEgress { state, hub: hub.clone() });
-    let of = |index| Box::new(OfShard { host: host.clone(), index }) as Box<dyn EgressScheduler>;
+    let of = |index| Box::new(ShardEgress { host: host.clone(), index }) as Box<dyn EgressScheduler>;
     (0..shards).map(of).collect()
 }
 
@@ -88,10 +87,9 @@ impl State {
         self.latest
     }
 
-    /// Something has left: whoever may ask again because of that is told. Returns whose connections
-    /// they are.
+    /// After a departure, lets deferred connections ask again. Returns the shards that own them.
     fn resume(&mut self) -> Set {
-        let mut told = 0;
+        let mut owners = 0;
         let shards = self.trays.len();
         while self.deferred > 0
             && let Some(conn) = self.scheduler.poll_resume()
@@ -99,21 +97,21 @@ impl State {
             self.deferred -= 1;
             let (owner, conn) = conn.in_shard(shards);
             self.trays[owner].resumed.push_back(conn);
-            told |= 1 << owner;
+            owners |= 1 << owner;
         }
-        told
+        owners
     }
 }
 
-/// A packet that no shard has queued.
-const NOBODYS: u64 = u64::MAX;
+/// The serial number of no packet.
+const UNKNOWN_SERIAL: u64 = u64::MAX;
 
 /// A packet as part of the backlog.
 fn amount(packet: &Descriptor) -> Backlog {
     Backlog { packets: 1, bytes: packet.len.into() }
 }
 
-impl OfShard {
+impl ShardEgress {
     fn lock(&self) -> MutexGuard<'_, State> {
         // A scheduler that panics ends the shard that called it; the others go on.
         self.host.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -123,7 +121,7 @@ impl OfShard {
         self.host.hub.shards()
     }
 
-    /// Has the drivers of `shards` look for what there is. The lock must be free.
+    /// Wakes the drivers of `shards` to look into their trays. The lock must be free.
     fn nudge(&self, mut shards: Set) {
         while shards != 0 {
             self.host.hub.nudge(shards.trailing_zeros() as usize);
@@ -131,7 +129,7 @@ impl OfShard {
         }
     }
 
-    /// The same for all of `shards` but this one, which looks anyway.
+    /// The same for `shards` without this one, which is running.
     fn nudge_others(&self, shards: Set) {
         self.nudge(shards & !(1 << self.index));
     }
@@ -158,7 +156,7 @@ impl OfShard {
     }
 }
 
-impl EgressScheduler for OfShard {
+impl EgressScheduler for ShardEgress {
     fn name(&self) -> &'static str {
         self.lock().scheduler.name()
     }
@@ -186,7 +184,7 @@ impl EgressScheduler for OfShard {
 
     /// Takes what is next for this shard. What is next for others before that goes to their trays.
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
-        let mut told = 0;
+        let mut owners = 0;
         let popped = {
             let mut state = self.lock();
             let now = state.at(now);
@@ -195,11 +193,11 @@ impl EgressScheduler for OfShard {
                 loop {
                     let popped = state.scheduler.pop(now, link);
                     let Some(packet) = popped.packet() else { break popped };
-                    told |= state.resume();
+                    owners |= state.resume();
                     let (owner, serial) = self.split(packet.id.serial);
                     let Some(queued) = state.trays[owner].queued.take(serial) else {
                         break popped.map(|mut packet| {
-                            packet.id.serial = NOBODYS;
+                            packet.id.serial = UNKNOWN_SERIAL;
                             packet
                         });
                     };
@@ -213,16 +211,16 @@ impl EgressScheduler for OfShard {
                         break popped;
                     }
                     state.trays[owner].popped.push_back(popped);
-                    told |= 1 << owner;
+                    owners |= 1 << owner;
                 }
             })
         };
         if popped.packet().is_some() {
-            self.nudge_others(told);
+            self.nudge_others(owners);
         } else {
             // A packet of another shard may have made room for a connection of this one, which does
             // not come again by itself.
-            self.nudge(told);
+            self.nudge(owners);
         }
         popped
     }
@@ -240,13 +238,13 @@ impl EgressScheduler for OfShard {
     }
 
     fn departed(&mut self, now: Instant, packet: &Descriptor) {
-        let told = {
+        let owners = {
             let mut state = self.lock();
             let now = state.at(now);
             state.scheduler.departed(now, &self.of_host(*packet));
             state.resume()
         };
-        self.nudge_others(told);
+        self.nudge_others(owners);
     }
 
     fn arrived(&mut self, now: Instant, arrival: &Arrival) {
@@ -258,17 +256,17 @@ impl EgressScheduler for OfShard {
     }
 
     fn poll_resume(&mut self) -> Option<ConnId> {
-        let (named, told) = {
+        let (named, owners) = {
             let mut state = self.lock();
-            let told = state.resume();
-            (state.trays[self.index].resumed.pop_front(), told)
+            let owners = state.resume();
+            (state.trays[self.index].resumed.pop_front(), owners)
         };
-        self.nudge_others(told);
+        self.nudge_others(owners);
         named
     }
 
     fn forget(&mut self, now: Instant, which: Forget) {
-        let told = {
+        let owners = {
             let mut state = self.lock();
             let now = state.at(now);
             let State { scheduler, trays, .. } = &mut *state;
@@ -304,7 +302,7 @@ impl EgressScheduler for OfShard {
             );
             state.resume()
         };
-        self.nudge(told);
+        self.nudge(owners);
     }
 
     /// The shard's own, but of a class: that of all shards.

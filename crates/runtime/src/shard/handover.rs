@@ -27,7 +27,7 @@ use std::task::Waker;
 /// Time after which the driver no longer waits for applications that it woke.
 pub(super) const PATIENCE: Duration = Duration::from_micros(500);
 
-/// Turns without a hand-over after one that nobody gave back.
+/// Turns without a hand-over after one that was not given back.
 const CALM: u32 = 64;
 
 /// Applications to which the stack is handed over.
@@ -103,7 +103,7 @@ impl Handover {
         }
     }
 
-    /// Applications have the stack, and nobody has to wake the driver.
+    /// Applications run the stack, so the driver need not be woken.
     pub(crate) const fn is_open(&self) -> bool {
         self.open
     }

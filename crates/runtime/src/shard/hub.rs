@@ -25,9 +25,9 @@ const _: () = assert!(MAX_SHARDS <= u64::BITS as usize);
 
 /// The shards that run, as they were a moment ago.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Alive(u64);
+pub(crate) struct LiveShards(u64);
 
-impl Alive {
+impl LiveShards {
     pub(crate) const fn has(self, shard: usize) -> bool {
         self.0 >> shard & 1 != 0
     }
@@ -56,8 +56,8 @@ impl Hub {
         }
     }
 
-    pub(crate) fn alive(&self) -> Alive {
-        Alive(self.alive.load(Ordering::Relaxed))
+    pub(crate) fn alive(&self) -> LiveShards {
+        LiveShards(self.alive.load(Ordering::Relaxed))
     }
 
     /// The shard that has a connection with this address and this local port.
@@ -120,13 +120,13 @@ impl Links {
         Self { hub, index, parcels, waiting: 0, handed: 0, taken: 0, idle: false }
     }
 
-    pub(crate) fn alive(&self) -> Alive {
+    pub(crate) fn alive(&self) -> LiveShards {
         self.hub.alive()
     }
 
     /// The shard that has a received packet.
     #[inline]
-    pub(crate) fn owner(&self, alive: Alive, packet: &RxPacket<'_>) -> usize {
+    pub(crate) fn owner(&self, alive: LiveShards, packet: &RxPacket<'_>) -> usize {
         alive.heir(self.hub.steering.shard_for(packet))
     }
 
@@ -185,7 +185,7 @@ impl Links {
     }
 
     /// This shard has nothing left to deliver, and there is no handle. It has to run as long as
-    /// others have something, because their packets may come to its queue. True if nobody has.
+    /// others have something, because their packets may come to its queue. True if none has.
     pub(crate) fn rest(&mut self) -> bool {
         if !std::mem::replace(&mut self.idle, true) && self.hub.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.hub.sleepers().for_each(Waker::wake);
@@ -209,12 +209,12 @@ mod tests {
 
     #[test]
     fn what_belonged_to_a_shard_that_has_stopped_goes_to_the_next_one() {
-        let alive = Alive(0b1011);
+        let alive = LiveShards(0b1011);
         let heirs: Vec<_> = (0..4).map(|shard| alive.heir(shard)).collect();
         assert_eq!(heirs, [0, 1, 3, 3]);
-        assert_eq!(Alive(0b0011).heir(3), 0);
-        assert_eq!(Alive(0).heir(2), 2, "nobody");
-        assert_eq!(Alive(1 << 63).heir(0), 63);
+        assert_eq!(LiveShards(0b0011).heir(3), 0);
+        assert_eq!(LiveShards(0).heir(2), 2, "nobody");
+        assert_eq!(LiveShards(1 << 63).heir(0), 63);
     }
 
     #[test]

@@ -26,17 +26,17 @@ const MOST_SPARE: usize = 4;
 /// A parcel that has become larger is not kept.
 const MOST_KEPT: usize = 1 << 20;
 
-/// Packets for one shard, in the order in which they came.
+/// Packets for one shard, in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Parcel {
-    /// Each packet, behind the header of its link if somebody observes.
+    /// Each packet, behind its link header if there is an observer.
     bytes: Vec<u8>,
-    packets: Vec<Packed>,
+    packets: Vec<PacketMeta>,
 }
 
 /// One packet of a parcel.
 #[derive(Clone, Copy, Debug)]
-struct Packed {
+struct PacketMeta {
     /// Bytes of the link's header, and of the packet.
     link: u16,
     len: u32,
@@ -51,7 +51,7 @@ impl Parcel {
         for part in [link, packet.head, second, third] {
             self.bytes.extend_from_slice(part);
         }
-        self.packets.push(Packed {
+        self.packets.push(PacketMeta {
             link: link.len() as u16,
             len: packet.len() as u32,
             segment_size: packet.segment_size,
@@ -66,7 +66,7 @@ impl Parcel {
     /// The packets, each with the header of its link.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], RxPacket<'_>)> {
         let mut rest = &self.bytes[..];
-        self.packets.iter().map(move |&Packed { link, len, segment_size, checksum }| {
+        self.packets.iter().map(move |&PacketMeta { link, len, segment_size, checksum }| {
             let (link, behind) = rest.split_at(link.into());
             let (head, behind) = behind.split_at(len as usize);
             rest = behind;
@@ -133,7 +133,7 @@ impl Inbox {
         queue.waker.take()
     }
 
-    /// The parcel that has waited for longest. Whoever takes looks for what else there is after it.
+    /// The parcel that has waited longest. The caller checks for further ones afterwards.
     pub(crate) fn take(&self) -> Option<Parcel> {
         let mut queue = self.lock();
         queue.nudged = false;

@@ -27,7 +27,7 @@ use crate::wakes::Wakes;
 use ackline_tcp_core::{Endpoint, Instant};
 use hub::Links;
 use lock::{Lock, Locked};
-use state::{By, StackState, Waits};
+use state::{Caller, StackState, Waits};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::runtime::Handle;
@@ -138,7 +138,7 @@ impl Shard {
             let now = timer::now();
             let outcome = act(&mut state, now, &mut wakes);
             let was_full = state.device.is_full();
-            let more = state.flush(now, By::Application, &mut wakes);
+            let more = state.flush(now, Caller::Application, &mut wakes);
             if let Err(error) = state.arm(now) {
                 state.fail(&error, &mut wakes);
             }

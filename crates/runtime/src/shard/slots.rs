@@ -18,13 +18,13 @@ pub(super) struct Slot {
     pub(super) read: Option<Waker>,
     pub(super) write: Option<Waker>,
     /// Present if there is something in it.
-    pub(super) rare: Option<Box<Rare>>,
+    pub(super) rare: Option<Box<Extras>>,
     pub(super) account: Account,
 }
 
-/// What most connections do without.
+/// Fields that few connections need.
 #[derive(Debug, Default)]
-pub(super) struct Rare {
+pub(super) struct Extras {
     /// Wakes the tasks that wait for readiness, any number of them; created for the first.
     pub(super) news: Option<Arc<Notify>>,
     pub(super) linger: Option<Duration>,
@@ -79,7 +79,7 @@ impl Slot {
         self.rare.as_ref()?.linger
     }
 
-    pub(super) fn rare(&mut self) -> &mut Rare {
+    pub(super) fn rare(&mut self) -> &mut Extras {
         self.rare.get_or_insert_default()
     }
 

@@ -172,7 +172,7 @@ async fn once(
 #[cfg(test)]
 mod tests {
     use super::PROBES;
-    use crate::tunnel;
+    use crate::network::tunnel;
     use ackline::core::config::KeepAlive;
     use ackline::core::policy::builtin::Fifo;
     use ackline::core::{

@@ -19,43 +19,29 @@ mod tests;
 pub use super::ethernet::neighbours;
 pub use config::AfPacketConfig;
 
-use super::batch::{Gathered, MOST};
-use super::ethernet::Wire as _;
-use super::ethernet::frame::HEADER_LEN;
-use super::ethernet::neighbours::{Outbound, Resolver};
+use super::ethernet::device::Ethernet;
+use super::ethernet::neighbours::Resolver;
 use super::ethernet::resolution::Resolution;
-use super::interface::{MAX_SKIPPED, vnet};
-use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum, unsendable};
+use super::{Device, DeviceCaps, forward_device};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
 use crate::random;
 use ackline_tcp_core::steering::Steering;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
-use socket::{PacketSocket, Slot};
+use socket::{LINK, PacketSocket};
 use std::io;
 use std::net::Ipv6Addr;
-use std::num::NonZeroU16;
-use std::task::{Context, Poll};
-
-/// [`HEADER_LEN`] as the virtio header counts.
-const LINK: u16 = HEADER_LEN as u16;
 
 /// A host's place on an Ethernet.
 #[derive(Debug)]
 pub struct AfPacket {
     /// What it was opened with, for further queues.
     config: AfPacketConfig,
-    socket: PacketSocket,
+    ethernet: Ethernet<PacketSocket>,
     interface: Interface,
-    /// With the MTU when the device was opened.
-    caps: DeviceCaps,
-    /// The largest MTU that the configuration permits.
-    most: u32,
-    resolution: Resolution,
     /// Keeps the kernel reporting the multicast groups.
     _memberships: Option<OwnedFd>,
-    stats: DeviceStats,
 }
 
 impl AfPacket {
@@ -91,13 +77,9 @@ impl AfPacket {
         resolution.claim(&mut socket, &interface.name)?;
         Ok(Self {
             config: config.clone(),
-            socket,
-            caps: capabilities(config, &interface),
-            most: config.mtu.unwrap_or(u32::MAX),
+            ethernet: Ethernet::new(socket, resolution, capabilities(config, &interface)),
             interface,
-            resolution,
             _memberships: memberships,
-            stats: DeviceStats::default(),
         })
     }
 
@@ -108,17 +90,13 @@ impl AfPacket {
     /// # Errors
     /// If the interface has gone, or the kernel refuses.
     pub fn open_queue(&mut self) -> Result<Self> {
-        let groups = self.resolution.groups();
-        let socket = self.socket.open_beside(&self.config, &self.interface, &groups)?;
+        let groups = self.ethernet.groups();
+        let socket = self.ethernet.wire.open_beside(&self.config, &self.interface, &groups)?;
         Ok(Self {
             config: self.config.clone(),
-            socket,
-            caps: self.caps,
-            most: self.most,
+            ethernet: self.ethernet.beside(socket),
             interface: self.interface.clone(),
-            resolution: self.resolution.beside(),
             _memberships: None,
-            stats: DeviceStats::default(),
         })
     }
 
@@ -127,136 +105,17 @@ impl AfPacket {
     pub const fn interface(&self) -> &Interface {
         &self.interface
     }
-
-    /// The next packet for the stack: in a slot up to this end, and what its virtio header says;
-    /// or, if `None`, the resolution's error.
-    fn next(&mut self) -> io::Result<Option<(Slot, usize, vnet::RxMeta)>> {
-        for _ in 0..MAX_SKIPPED {
-            let Some((slot, end)) = self.resolution.next_packet(&mut self.socket, &mut self.stats)? else {
-                return Ok(None);
-            };
-            let packet = self.socket.part(slot, HEADER_LEN, end);
-            if let Some(received) = vnet::parse_behind(LINK, self.socket.virtio(slot), packet) {
-                self.stats.received(packet.len());
-                return Ok(Some((slot, end, received)));
-            }
-            self.stats.rx_malformed += 1;
-        }
-        Err(io::ErrorKind::WouldBlock.into())
-    }
-
-    /// The header of the link in front of that packet.
-    fn link(&self, next: Option<(Slot, usize, vnet::RxMeta)>) -> &[u8] {
-        next.map_or(&[][..], |(slot, ..)| self.socket.part(slot, 0, HEADER_LEN))
-    }
-
-    fn packet(&self, next: Option<(Slot, usize, vnet::RxMeta)>) -> RxPacket<'_> {
-        let Some((slot, end, vnet::RxMeta { segment_size, checksum })) = next else {
-            return RxPacket::new(self.resolution.error());
-        };
-        let head = self.socket.part(slot, HEADER_LEN, end);
-        RxPacket::new(head).with_segment_size(segment_size).with_checksum(checksum)
-    }
-
-    fn send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        if self.socket.is_down() {
-            return Err(io::ErrorKind::NetworkDown.into());
-        }
-        let length = header.len() + payload[0].len() + payload[1].len();
-        self.caps().admit(length, header.len(), segment_size, checksum)?;
-        let virtio = vnet::build_behind(LINK, header, segment_size, checksum).map_err(unsendable)?;
-        let packet = Outbound { header, payload, segment_size, checksum };
-        match self.resolution.route(&mut self.socket, &packet)? {
-            Some(station) => self.socket.send_packet(station, virtio, header, payload),
-            None => {
-                self.socket.keep_for_later(header);
-                Ok(())
-            }
-        }
-    }
 }
 
 impl Device for AfPacket {
-    fn caps(&self) -> DeviceCaps {
-        DeviceCaps { mtu: self.socket.mtu().min(self.most), ..self.caps }
-    }
-
-    fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        let next = self.next()?;
-        Ok(self.packet(next))
-    }
-
-    fn try_recv_with_link(&mut self) -> io::Result<(&[u8], RxPacket<'_>)> {
-        let next = self.next()?;
-        Ok((self.link(next), self.packet(next)))
-    }
-
-    /// What one system call has received.
-    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
-        let mut last = self.next()?;
-        let mut batch = [last; MOST];
-        let mut count = 1;
-        self.socket.keep(true);
-        // There is one place for an error of the resolution, so it ends the batch.
-        while count < most.min(MOST) && last.is_some() && self.socket.is_pending() {
-            let Ok(next) = self.next() else { break };
-            batch[count] = next;
-            (last, count) = (next, count + 1);
-        }
-        self.socket.keep(false);
-        let mut gathered = Gathered::new();
-        for &next in batch.iter().take(count) {
-            gathered.push(self.link(next), self.packet(next));
-        }
-        gathered.give(take);
-        Ok(())
-    }
-
-    fn sent_link(&self) -> &[u8] {
-        self.socket.sent_link()
-    }
-
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let outcome = self.send(header, payload, segment_size, checksum);
-        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
-        outcome
-    }
-
-    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.resolution.poll(cx, &mut self.socket)?.is_ready() {
-            return Poll::Ready(Ok(()));
-        }
-        self.socket.poll_readable(cx)
-    }
-
-    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.socket.poll_writable(cx)
-    }
+    forward_device!(self, self.ethernet);
 
     fn open_queue(&mut self) -> io::Result<Box<dyn Device>> {
         Ok(Box::new(Self::open_queue(self).map_err(io::Error::other)?))
     }
 
     fn steer(&mut self, steering: &Steering) -> io::Result<bool> {
-        self.socket.steer(&steering.terms()).map_err(io::Error::other)
-    }
-
-    fn stats(&self) -> DeviceStats {
-        let rx_kernel_drops = self.socket.kernel_drops();
-        let neighbours = self.resolution.stats();
-        DeviceStats { rx_kernel_drops, down: self.socket.is_down(), neighbours, ..self.stats }
+        self.ethernet.wire.steer(&steering.terms()).map_err(io::Error::other)
     }
 }
 
@@ -271,8 +130,9 @@ fn report(groups: &[Ipv6Addr], interface: u32) -> Option<OwnedFd> {
     (!groups.is_empty()).then_some(socket)
 }
 
+/// With the MTU that the configuration permits; the interface's applies as well.
 fn capabilities(config: &AfPacketConfig, interface: &Interface) -> DeviceCaps {
-    let mtu = config.mtu.map_or(interface.mtu, |mtu| mtu.min(interface.mtu));
+    let mtu = config.mtu.unwrap_or(u32::MAX);
     if !config.offload {
         return DeviceCaps::plain(mtu);
     }

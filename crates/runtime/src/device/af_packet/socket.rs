@@ -2,15 +2,15 @@
 //! that goes down or disappears.
 
 use super::config::AfPacketConfig;
-use super::{LINK, fanout, filter};
+use super::{fanout, filter};
 use crate::device::ethernet::Wire;
-use crate::device::ethernet::frame::{self, HEADER_LEN};
+use crate::device::ethernet::frame::HEADER_LEN;
 use crate::device::ethernet::neighbours::Outbound;
 use crate::device::interface::bpf::DROP;
-use crate::device::interface::frames::{self, Frames};
+use crate::device::interface::frames::{self, Frames, Slot};
 use crate::device::interface::link::{Link, LinkMonitor};
 use crate::device::interface::room::Room;
-use crate::device::interface::{removed, vnet};
+use crate::device::interface::{RxMeta, removed, vnet};
 use crate::device::unsendable;
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
@@ -28,7 +28,8 @@ use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv6Addr};
 use std::task::{Context, Poll, ready};
 
-pub(super) use crate::device::interface::frames::Slot;
+/// [`HEADER_LEN`] as the virtio header counts.
+pub(super) const LINK: u16 = HEADER_LEN as u16;
 
 /// First and last delay before a frame that the queueing discipline or the card dropped is sent
 /// again. The kernel does not report when there is room.
@@ -50,8 +51,6 @@ pub(super) struct PacketSocket {
     /// That of several queues.
     group: Option<u16>,
     mac: MacAddress,
-    /// The Ethernet header of the last packet.
-    sent_link: [u8; HEADER_LEN],
 }
 
 impl PacketSocket {
@@ -134,63 +133,7 @@ impl PacketSocket {
             name: interface.name.clone(),
             group: None,
             mac,
-            sent_link: [0; HEADER_LEN],
         })
-    }
-
-    /// The virtio header in a slot.
-    pub(super) fn virtio(&self, slot: Slot) -> &[u8; vnet::LEN] {
-        self.frames.virtio(slot)
-    }
-
-    /// See [`Frames::keep`].
-    pub(super) const fn keep(&mut self, keep: bool) {
-        self.frames.keep(keep);
-    }
-
-    /// Frames have been received that nobody has taken.
-    pub(super) const fn is_pending(&self) -> bool {
-        self.frames.is_pending()
-    }
-
-    /// A part of the frame in a slot.
-    pub(super) fn part(&self, slot: Slot, from: usize, to: usize) -> &[u8] {
-        self.frames.frame(slot).get(from..to).unwrap_or(&[])
-    }
-
-    /// Sends an IP packet to a station.
-    ///
-    /// # Errors
-    /// `WouldBlock` if there is no room; `NetworkDown` while the interface is down, or if it is
-    /// gone.
-    pub(super) fn send_packet(
-        &mut self,
-        to: MacAddress,
-        virtio: [u8; vnet::LEN],
-        header: &[u8],
-        payload: [&[u8]; 2],
-    ) -> io::Result<()> {
-        self.sent_link = frame::header(to, self.mac, header);
-        let mut front = [0; vnet::LEN + HEADER_LEN];
-        front[..vnet::LEN].copy_from_slice(&virtio);
-        front[vnet::LEN..].copy_from_slice(&self.sent_link);
-        self.write(&[
-            IoSlice::new(&front),
-            IoSlice::new(header),
-            IoSlice::new(payload[0]),
-            IoSlice::new(payload[1]),
-        ])
-    }
-
-    /// An IP packet waits for the address of its station.
-    pub(super) fn keep_for_later(&mut self, header: &[u8]) {
-        self.sent_link = frame::header(MacAddress::default(), self.mac, header);
-    }
-
-    /// The Ethernet header of the packet that was [sent](Self::send_packet) or
-    /// [kept](Self::keep_for_later) last, whose station is all zeros while it is not known.
-    pub(super) const fn sent_link(&self) -> &[u8] {
-        &self.sent_link
     }
 
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
@@ -233,31 +176,6 @@ impl PacketSocket {
             Ok(())
         })
     }
-
-    /// Ready when frames may be waiting.
-    pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Also of an interface that always has frames: its MTU may have changed.
-        let (before, link) = (self.link.link(), self.link.poll(cx));
-        if self.frames.is_pending() {
-            return Poll::Ready(Ok(()));
-        }
-        match (before, link) {
-            (_, Link::Gone) => Poll::Ready(Err(removed(&self.name))),
-            // Wake the waiting task, to let it know that the interface is up.
-            (Link::Down, Link::Up) => Poll::Ready(Ok(())),
-            _ => self.frames.waiting().poll_readable(cx),
-        }
-    }
-
-    /// Frames that the kernel dropped because the receive buffer was full.
-    pub(super) fn kernel_drops(&self) -> u64 {
-        self.frames.kernel_drops()
-    }
-
-    /// The interface's MTU in bytes, as far as is known.
-    pub(super) const fn mtu(&self) -> u32 {
-        self.link.mtu()
-    }
 }
 
 /// What the stack wants of the interface's frames.
@@ -268,6 +186,7 @@ fn filter_of(config: &AfPacketConfig, mac: MacAddress) -> Vec<Instruction> {
 
 impl Wire for PacketSocket {
     type Slot = Slot;
+    type Front = [u8; vnet::LEN];
 
     /// Reads a batch if no frame is left.
     fn receive(&mut self) -> io::Result<Option<Slot>> {
@@ -288,14 +207,53 @@ impl Wire for PacketSocket {
         self.frames.frame(slot)
     }
 
-    fn send(&mut self, to: MacAddress, packet: &Outbound<'_>) -> io::Result<()> {
-        let &Outbound { header, payload, segment_size, checksum } = packet;
-        let virtio = vnet::build_behind(LINK, header, segment_size, checksum).map_err(unsendable)?;
-        self.send_packet(to, virtio, header, payload)
+    fn meta(&self, slot: Slot, end: usize) -> Option<RxMeta> {
+        let packet = self.frames.frame(slot).get(HEADER_LEN..end).unwrap_or(&[]);
+        vnet::parse_behind(LINK, self.frames.virtio(slot), packet)
+    }
+
+    fn is_pending(&self) -> bool {
+        self.frames.is_pending()
+    }
+
+    fn keep(&mut self, keep: bool) {
+        self.frames.keep(keep);
+    }
+
+    fn front(packet: &Outbound<'_>) -> io::Result<[u8; vnet::LEN]> {
+        let &Outbound { header, segment_size, checksum, .. } = packet;
+        vnet::build_behind(LINK, header, segment_size, checksum).map_err(unsendable)
+    }
+
+    fn send(
+        &mut self,
+        virtio: [u8; vnet::LEN],
+        link: &[u8; HEADER_LEN],
+        packet: &Outbound<'_>,
+    ) -> io::Result<()> {
+        let &Outbound { header, payload: [first, second], .. } = packet;
+        let mut front = [0; vnet::LEN + HEADER_LEN];
+        front[..vnet::LEN].copy_from_slice(&virtio);
+        front[vnet::LEN..].copy_from_slice(link);
+        self.write(&[&front, header, first, second].map(IoSlice::new))
     }
 
     fn send_frame(&mut self, frame: &[u8]) -> io::Result<()> {
         self.write(&[IoSlice::new(&[0; vnet::LEN]), IoSlice::new(frame)])
+    }
+
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Also of an interface that always has frames: its MTU may have changed.
+        let (before, link) = (self.link.link(), self.link.poll(cx));
+        if self.frames.is_pending() {
+            return Poll::Ready(Ok(()));
+        }
+        match (before, link) {
+            (_, Link::Gone) => Poll::Ready(Err(removed(&self.name))),
+            // Wake the waiting task, to let it know that the interface is up.
+            (Link::Down, Link::Up) => Poll::Ready(Ok(())),
+            _ => self.frames.waiting().poll_readable(cx),
+        }
     }
 
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -330,6 +288,14 @@ impl Wire for PacketSocket {
 
     fn is_down(&self) -> bool {
         self.link.link() == Link::Down
+    }
+
+    fn mtu(&self) -> u32 {
+        self.link.mtu()
+    }
+
+    fn kernel_drops(&self) -> u64 {
+        self.frames.kernel_drops()
     }
 }
 

@@ -87,7 +87,7 @@ impl Wire {
                 }
                 Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock, "{error}"),
             }
-            self.device.socket.wait_until(end).expect("the socket lives");
+            self.device.ethernet.wire.wait_until(end).expect("the socket lives");
         }
         None
     }
@@ -155,7 +155,7 @@ fn the_ethernet_headers_of_packets_can_be_seen() {
                 Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock, "{error}"),
             }
             assert!(timer::now() < end, "a packet within ten seconds");
-            wire.device.socket.wait_until(end).expect("the socket lives");
+            wire.device.ethernet.wire.wait_until(end).expect("the socket lives");
         }
         wire.device.try_send(&leaving(100), [&[], &[]], None, TxChecksum::Complete).expect("sent");
         assert_eq!(wire.device.sent_link(), frame::header(PEER, own, &leaving(100)));

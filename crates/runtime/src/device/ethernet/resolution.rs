@@ -27,6 +27,8 @@ const CLAIM: &str = "claim the own addresses on the interface";
 #[derive(Debug)]
 pub(in crate::device) struct Resolution {
     resolver: Arc<Mutex<Resolver>>,
+    /// The host's Ethernet address.
+    mac: MacAddress,
     /// The DHCP server's address: requests for it are no packets for the stack.
     dhcp_server: Option<Ipv4Addr>,
     /// Of the first queue, which reports the counters, and that the interface is up again.
@@ -63,9 +65,13 @@ impl Resolution {
     }
 
     fn of(resolver: Arc<Mutex<Resolver>>, is_first: bool) -> Self {
-        let dhcp_server = lock(&resolver).dhcp_server();
+        let (mac, dhcp_server) = {
+            let resolver = lock(&resolver);
+            (resolver.mac(), resolver.dhcp_server())
+        };
         Self {
             resolver,
+            mac,
             dhcp_server,
             is_first,
             timer: None,
@@ -82,6 +88,11 @@ impl Resolution {
     #[cfg(feature = "af-packet")]
     pub(in crate::device) fn groups(&self) -> Vec<std::net::Ipv6Addr> {
         self.resolver().groups()
+    }
+
+    /// The host's Ethernet address.
+    pub(super) const fn mac(&self) -> MacAddress {
+        self.mac
     }
 
     fn resolver(&self) -> MutexGuard<'_, Resolver> {
@@ -313,13 +324,15 @@ impl Resolution {
 
     /// Sends the resolver's output; an error means that the device is full or the interface down,
     /// and the rest waits.
-    fn send(&mut self, wire: &mut impl Wire) -> io::Result<()> {
+    fn send<W: Wire>(&mut self, wire: &mut W) -> io::Result<()> {
         let mut resolver = lock(&self.resolver);
         while let Some(output) = resolver.next_output() {
             let is_message = matches!(output, Output::Frame(_));
             let outcome = match output {
                 Output::Frame(frame) => wire.send_frame(frame),
-                Output::Packet(mac, packet) => wire.send(mac, &packet),
+                Output::Packet(station, packet) => W::front(&packet).and_then(|front| {
+                    wire.send(front, &frame::header(station, self.mac, packet.header), &packet)
+                }),
             };
             match outcome {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),

@@ -23,32 +23,22 @@ pub use super::ethernet::neighbours;
 pub use super::ethernet::provision::Provision;
 pub use config::FrameSocketConfig;
 
-use super::batch::{Gathered, MOST};
-use super::ethernet::Wire as _;
-use super::ethernet::frame::HEADER_LEN;
-use super::ethernet::neighbours::{Outbound, Resolver};
+use super::ethernet::device::Ethernet;
+use super::ethernet::neighbours::Resolver;
 use super::ethernet::provision::Provisioner;
 use super::ethernet::resolution::Resolution;
-use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum};
+use super::{Device, DeviceCaps, forward_device};
 use crate::error::{Error, Result};
 use crate::random;
 use rustix::fd::OwnedFd;
 use rustix::net::{SocketType, sockopt};
-use std::io;
-use std::num::NonZeroU16;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
-use std::task::{Context, Poll};
-use wire::{FrameWire, Kind, Slot};
+use wire::{FrameWire, Kind};
 
 /// A host's place on the Ethernet behind a socket.
 #[derive(Debug)]
-pub struct FrameSocket {
-    wire: FrameWire,
-    caps: DeviceCaps,
-    resolution: Resolution,
-    stats: DeviceStats,
-}
+pub struct FrameSocket(Ethernet<FrameWire>);
 
 impl FrameSocket {
     /// Connects to the stream socket at `path`: passt's, or QEMU's with `-netdev stream,server=on`.
@@ -119,7 +109,6 @@ impl FrameSocket {
             }
         };
         let seed = random::seed().map_err(|source| Error::System { action: "get random numbers", source })?;
-        let mac = attachment.mac;
         let provision = config.provision.as_ref();
         let provisioner = provision.map(|provision| Provisioner::new(provision, &attachment, config.mtu));
         let mut resolver = Resolver::new(attachment, config.resolution.clone(), seed)
@@ -127,112 +116,13 @@ impl FrameSocket {
         if let Some(provisioner) = provisioner {
             resolver.provide(provisioner);
         }
-        let mut wire = FrameWire::new(fd, kind, name.clone(), mac);
+        let mut wire = FrameWire::new(fd, kind, name.clone());
         let mut resolution = Resolution::new(resolver);
         resolution.claim(&mut wire, &name)?;
-        Ok(Self { wire, caps: DeviceCaps::plain(config.mtu), resolution, stats: DeviceStats::default() })
-    }
-
-    /// The next packet for the stack: in a frame up to this end, or, if `None`, the resolution's
-    /// error.
-    fn next(&mut self) -> io::Result<Option<(Slot, usize)>> {
-        let next = self.resolution.next_packet(&mut self.wire, &mut self.stats)?;
-        if let Some((_, end)) = next {
-            self.stats.received(end - HEADER_LEN);
-        }
-        Ok(next)
-    }
-
-    /// The header of the link in front of that packet.
-    fn link(&self, next: Option<(Slot, usize)>) -> &[u8] {
-        next.map_or(&[][..], |(slot, _)| self.wire.part(slot, 0, HEADER_LEN))
-    }
-
-    fn packet(&self, next: Option<(Slot, usize)>) -> RxPacket<'_> {
-        RxPacket::new(match next {
-            Some((slot, end)) => self.wire.part(slot, HEADER_LEN, end),
-            None => self.resolution.error(),
-        })
-    }
-
-    fn send(&mut self, packet: &Outbound<'_>) -> io::Result<()> {
-        let &Outbound { header, payload, segment_size, checksum } = packet;
-        let length = header.len() + payload[0].len() + payload[1].len();
-        self.caps.admit(length, header.len(), segment_size, checksum)?;
-        match self.resolution.route(&mut self.wire, packet)? {
-            Some(station) => self.wire.send(station, packet),
-            None => {
-                self.wire.keep_for_later(header);
-                Ok(())
-            }
-        }
+        Ok(Self(Ethernet::new(wire, resolution, DeviceCaps::plain(config.mtu))))
     }
 }
 
 impl Device for FrameSocket {
-    fn caps(&self) -> DeviceCaps {
-        self.caps
-    }
-
-    fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        let next = self.next()?;
-        Ok(self.packet(next))
-    }
-
-    fn try_recv_with_link(&mut self) -> io::Result<(&[u8], RxPacket<'_>)> {
-        let next = self.next()?;
-        Ok((self.link(next), self.packet(next)))
-    }
-
-    /// What one read of a stream has brought.
-    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
-        let mut last = self.next()?;
-        let mut batch = [last; MOST];
-        let mut count = 1;
-        self.wire.keep(true);
-        // There is one place for an error of the resolution, so it ends the batch.
-        while count < most.min(MOST) && last.is_some() {
-            let Ok(next) = self.next() else { break };
-            batch[count] = next;
-            (last, count) = (next, count + 1);
-        }
-        self.wire.keep(false);
-        let mut gathered = Gathered::new();
-        for &next in batch.iter().take(count) {
-            gathered.push(self.link(next), self.packet(next));
-        }
-        gathered.give(take);
-        Ok(())
-    }
-
-    fn sent_link(&self) -> &[u8] {
-        self.wire.sent_link()
-    }
-
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let outcome = self.send(&Outbound { header, payload, segment_size, checksum });
-        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
-        outcome
-    }
-
-    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.resolution.poll(cx, &mut self.wire)?.is_ready() {
-            return Poll::Ready(Ok(()));
-        }
-        self.wire.poll_readable(cx)
-    }
-
-    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.wire.poll_writable(cx)
-    }
-
-    fn stats(&self) -> DeviceStats {
-        DeviceStats { neighbours: self.resolution.stats(), ..self.stats }
-    }
+    forward_device!(self, self.0);
 }

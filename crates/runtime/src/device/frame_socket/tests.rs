@@ -148,7 +148,7 @@ fn wait_for(device: &mut FrameSocket) -> Vec<u8> {
             Err(kind) => assert_eq!(kind, ErrorKind::WouldBlock),
         }
         assert!(timer::now() < end, "a packet within twenty seconds");
-        device.wire.wait_until(end).expect("the socket lives");
+        device.0.wire.wait_until(end).expect("the socket lives");
     }
 }
 

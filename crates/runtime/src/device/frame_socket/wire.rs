@@ -1,11 +1,12 @@
 //! The socket: frames out of a stream of bytes, or one in each datagram, and back.
 
+use crate::device::RxChecksum;
 use crate::device::ethernet::Wire;
-use crate::device::ethernet::frame::{self, HEADER_LEN};
+use crate::device::ethernet::frame::HEADER_LEN;
 use crate::device::ethernet::neighbours::Outbound;
+use crate::device::interface::RxMeta;
 use crate::device::interface::ready_fd::ReadyFd;
 use crate::device::interface::room::Room;
-use crate::mac::MacAddress;
 use crate::timer;
 use crate::wakes::store;
 use ackline_tcp_core::Instant;
@@ -53,9 +54,6 @@ pub(super) struct FrameWire {
     kind: Kind,
     /// What errors call it.
     name: String,
-    mac: MacAddress,
-    /// The Ethernet header of the last packet.
-    sent_link: [u8; HEADER_LEN],
     buffer: Box<[u8]>,
     /// What has been read, and not returned as a frame, is from here to `end`.
     next: usize,
@@ -92,14 +90,12 @@ enum Ahead {
 }
 
 impl FrameWire {
-    pub(super) fn new(fd: OwnedFd, kind: Kind, name: String, mac: MacAddress) -> Self {
+    pub(super) fn new(fd: OwnedFd, kind: Kind, name: String) -> Self {
         Self {
             fd: ReadyFd::watching(fd, Interest::READABLE),
             room: Room::default(),
             kind,
             name,
-            mac,
-            sent_link: [0; HEADER_LEN],
             buffer: vec![0; BUFFER].into_boxed_slice(),
             next: 0,
             end: 0,
@@ -110,41 +106,6 @@ impl FrameWire {
             ended: false,
             driver: None,
         }
-    }
-
-    /// While `keep`, slots stay valid, and only frames that have been read are
-    /// [received](Wire::receive).
-    pub(super) const fn keep(&mut self, keep: bool) {
-        self.kept = keep;
-    }
-
-    /// A part of a received frame.
-    pub(super) fn part(&self, slot: Slot, from: usize, to: usize) -> &[u8] {
-        self.frame(slot).get(from..to).unwrap_or(&[])
-    }
-
-    /// An IP packet waits for the address of its station.
-    pub(super) fn keep_for_later(&mut self, header: &[u8]) {
-        self.sent_link = frame::header(MacAddress::default(), self.mac, header);
-    }
-
-    /// The Ethernet header of the packet that was sent, or kept, last, whose station is all zeros
-    /// while it is not known.
-    pub(super) const fn sent_link(&self) -> &[u8] {
-        &self.sent_link
-    }
-
-    /// Ready when frames may be waiting. The rest of a frame leaves meanwhile.
-    pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.ended || !matches!(self.ahead(), Ahead::Part) {
-            return Poll::Ready(Ok(()));
-        }
-        self.drained = false;
-        if let Poll::Ready(Err(error)) = self.poll_flushed(cx) {
-            return Poll::Ready(Err(error));
-        }
-        store(&mut self.driver, cx.waker());
-        self.fd.poll_readable(cx)
     }
 
     /// Ready when nothing of an earlier frame is left.
@@ -290,6 +251,7 @@ impl FrameWire {
 
 impl Wire for FrameWire {
     type Slot = Slot;
+    type Front = ();
 
     fn receive(&mut self) -> io::Result<Option<Slot>> {
         if self.kind == Kind::Datagrams {
@@ -313,18 +275,46 @@ impl Wire for FrameWire {
         self.buffer.get(slot.at..slot.at + slot.length).unwrap_or(&[])
     }
 
-    fn send(&mut self, to: MacAddress, packet: &Outbound<'_>) -> io::Result<()> {
+    fn meta(&self, _: Slot, _: usize) -> Option<RxMeta> {
+        Some(RxMeta { segment_size: None, checksum: RxChecksum::Verify })
+    }
+
+    /// Each datagram is returned at once, so none is pending.
+    fn is_pending(&self) -> bool {
+        !matches!(self.ahead(), Ahead::Part)
+    }
+
+    fn keep(&mut self, keep: bool) {
+        self.kept = keep;
+    }
+
+    fn front(_: &Outbound<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn send(&mut self, (): (), link: &[u8; HEADER_LEN], packet: &Outbound<'_>) -> io::Result<()> {
         let &Outbound { header, payload: [first, second], .. } = packet;
-        self.sent_link = frame::header(to, self.mac, header);
-        let link = self.sent_link;
         let length = HEADER_LEN + header.len() + first.len() + second.len();
         let number = (length as u32).to_be_bytes();
-        self.write(&[self.kind.in_front(&number), &link, header, first, second].map(IoSlice::new))
+        self.write(&[self.kind.in_front(&number), link, header, first, second].map(IoSlice::new))
     }
 
     fn send_frame(&mut self, frame: &[u8]) -> io::Result<()> {
         let number = (frame.len() as u32).to_be_bytes();
         self.write(&[self.kind.in_front(&number), frame].map(IoSlice::new))
+    }
+
+    /// The rest of a frame leaves meanwhile.
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.ended || self.is_pending() {
+            return Poll::Ready(Ok(()));
+        }
+        self.drained = false;
+        if let Poll::Ready(Err(error)) = self.poll_flushed(cx) {
+            return Poll::Ready(Err(error));
+        }
+        store(&mut self.driver, cx.waker());
+        self.fd.poll_readable(cx)
     }
 
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -344,10 +334,5 @@ impl Wire for FrameWire {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno.into()),
         }
-    }
-
-    /// Nothing tells a socket's other side that is down from one that is silent.
-    fn is_down(&self) -> bool {
-        false
     }
 }

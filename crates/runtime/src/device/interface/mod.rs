@@ -18,8 +18,10 @@ pub(super) mod steering;
 #[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
 pub(super) mod vnet;
 
+use super::RxChecksum;
 #[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
 use std::io;
+use std::num::NonZeroU16;
 
 /// The error of a device whose interface `name` was removed while it was in use.
 #[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
@@ -29,3 +31,10 @@ pub(super) fn removed(name: &str) -> io::Error {
 
 /// Malformed packets that one receive drops before it yields to the caller.
 pub(super) const MAX_SKIPPED: usize = 64;
+
+/// What a device knows of a received packet beside its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RxMeta {
+    pub(super) segment_size: Option<NonZeroU16>,
+    pub(super) checksum: RxChecksum,
+}

@@ -4,6 +4,7 @@
 //! In both directions it says which checksum is partial and how to segment a super-packet: Virtual
 //! I/O Device (VIRTIO) 1.2, section 5.1.6. It uses the machine's byte order (legacy header).
 
+pub(in crate::device) use super::RxMeta;
 use crate::device::RxChecksum;
 #[cfg(any(feature = "tun", feature = "af-packet"))]
 use crate::device::TxChecksum;
@@ -22,13 +23,6 @@ const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 /// The first segment carries CWR; the others must not (RFC 3168, section 6.1.2).
 const GSO_ECN: u8 = 0x80;
-
-/// What a received header says of its packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::device) struct RxMeta {
-    pub(in crate::device) segment_size: Option<NonZeroU16>,
-    pub(in crate::device) checksum: RxChecksum,
-}
 
 /// Parses the header in front of `packet`; `None` if it does not fit the packet.
 pub(in crate::device) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<RxMeta> {

@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use tokio::sync::Notify;
 
-/// Established connections that no `accept` has taken, and who waits for them. Its lock is taken
-/// within those of the shards, and no other within it.
+/// Established connections that no `accept` has taken, and the tasks that wait for them. Its lock
+/// is taken within those of the shards, and no other within it.
 #[derive(Debug, Default)]
 pub(crate) struct AcceptQueue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<AcceptState>,
     /// Notified of each connection, and of the end.
     pub(crate) arrivals: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct AcceptState {
     /// Each with its shard. Bounded by the core: they count against the listener's backlog.
     conns: VecDeque<(usize, ConnId)>,
     /// The task that polls for them.
@@ -27,7 +27,7 @@ struct Waiting {
 }
 
 impl AcceptQueue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, AcceptState> {
         // Only the allocator can panic under the lock.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,7 +65,7 @@ impl AcceptQueue {
         store(&mut self.lock().waker, waker);
     }
 
-    /// Everybody looks again.
+    /// Wakes all waiting tasks.
     pub(super) fn wake_all(&self, wakes: &mut Wakes) {
         wakes.everyone(&self.arrivals);
         wakes.extend(self.lock().waker.take());

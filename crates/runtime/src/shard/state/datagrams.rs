@@ -13,23 +13,23 @@ use std::sync::Arc;
 use std::task::Waker;
 use tokio::sync::Notify;
 
-/// Who waits for UDP.
+/// The tasks that wait for UDP.
 #[derive(Debug, Default)]
 pub(crate) struct UdpWaits {
-    sockets: BTreeMap<UdpId, Waiting>,
+    sockets: BTreeMap<UdpId, SocketWaits>,
     /// Present while somebody takes flows.
     flows: Option<Flows>,
 }
 
-/// Who waits for a socket or flow.
+/// The tasks that wait for a socket or flow.
 #[derive(Debug, Default)]
-struct Waiting {
+struct SocketWaits {
     news: Arc<Notify>,
     read: Option<Waker>,
     write: Option<Waker>,
 }
 
-/// Who waits for flows.
+/// The tasks that wait for flows.
 #[derive(Debug, Default)]
 struct Flows {
     arrivals: Arc<Notify>,
@@ -52,7 +52,7 @@ impl UdpWaits {
         }
     }
 
-    /// Everybody looks again.
+    /// Wakes all waiting tasks.
     pub(super) fn wake_all(&mut self, wakes: &mut Wakes) {
         for waiting in self.sockets.values_mut() {
             waiting.wake(wakes);
@@ -60,7 +60,7 @@ impl UdpWaits {
         self.wake_acceptors(wakes);
     }
 
-    /// Those look again who wait for flows.
+    /// Wakes the tasks that wait for flows.
     pub(super) fn wake_acceptors(&mut self, wakes: &mut Wakes) {
         if let Some(flows) = &mut self.flows {
             wakes.everyone(&flows.arrivals);
@@ -69,7 +69,7 @@ impl UdpWaits {
     }
 }
 
-impl Waiting {
+impl SocketWaits {
     fn wake(&mut self, wakes: &mut Wakes) {
         wakes.everyone(&self.news);
         wakes.extend(self.read.take());
@@ -102,7 +102,7 @@ impl StackState {
         let _ = self.endpoint.udp().take_flows(now, false);
     }
 
-    /// The next flow that nobody has accepted, or the waker is kept.
+    /// The next flow to accept; if there is none, keeps the waker.
     pub(crate) fn accept_flow(&mut self, waker: Option<&Waker>) -> io::Result<Option<(UdpId, Arc<Notify>)>> {
         if let Some(id) = self.endpoint.udp().next_flow() {
             return Ok(Some((id, self.udp.adopt(id))));

@@ -71,7 +71,7 @@ impl StackState {
         Ok((id, on))
     }
 
-    /// Where each listener listens, and its connections of this shard that nobody has accepted.
+    /// The address of each listener, and its connections of this shard that are not accepted yet.
     pub(crate) fn listeners(&self) -> Vec<(SocketAddr, usize)> {
         let place = |on| match on {
             ListenOn::Address(address) => address,

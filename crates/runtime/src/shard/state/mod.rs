@@ -93,9 +93,9 @@ pub(crate) struct Waits {
     pub(crate) backlog_time: Duration,
 }
 
-/// Who runs the stack.
+/// The caller that runs the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum Caller {
     Driver,
     /// A task that called. It may go on writing: what does not fill a packet waits for the driver's
     /// next turn, except the first such data after the last one.
@@ -137,7 +137,7 @@ impl StackState {
 
     /// Sends what may be sent, and reports events. True if more could be sent at once. The timer is
     /// [set](Self::arm) when nothing else follows.
-    pub(crate) fn flush(&mut self, now: Instant, by: By, wakes: &mut Wakes) -> bool {
+    pub(crate) fn flush(&mut self, now: Instant, by: Caller, wakes: &mut Wakes) -> bool {
         if self.ending.failure.is_some() {
             return false;
         }
@@ -162,10 +162,10 @@ impl StackState {
 
     /// Sends what may be sent; after a wait for departures, holds the first packet until its
     /// departure time. True if more could be sent at once.
-    pub(super) fn transmit(&mut self, now: Instant, by: By, mut waited: Option<DepartureWait>) -> bool {
+    pub(super) fn transmit(&mut self, now: Instant, by: Caller, mut waited: Option<DepartureWait>) -> bool {
         let budget = TxBudget::packets(TX_BATCH);
         let budget = if self.acks.keeps { budget.keeping_acks() } else { budget };
-        let budget = if by == By::Application { budget.corking() } else { budget };
+        let budget = if by == Caller::Application { budget.corking() } else { budget };
         let Self { endpoint, device: port, meters, schedule, .. } = self;
         let sent = endpoint.transmit(now, budget, |packet| {
             let mut at = timer::now();
@@ -184,12 +184,12 @@ impl StackState {
                         observer.sent(at, port.device.sent_link(), &packet);
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Full),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(DeviceFull),
                 Err(error) if error.kind() == io::ErrorKind::NetworkDown && port.holds(now, schedule) => {
-                    return Err(Full);
+                    return Err(DeviceFull);
                 }
                 // It fitted until now.
-                Err(_) if port.has_smaller_mtu() => return Err(Full),
+                Err(_) if port.has_smaller_mtu() => return Err(DeviceFull),
                 // The kernel refused this packet and would refuse it again (interface down for
                 // long, no buffers): it counts as lost in the network, and congestion control
                 // should see that.
@@ -208,7 +208,7 @@ impl StackState {
                 self.work += work(report.packets, report.bytes);
                 report.more
             }
-            Err(Full) => {
+            Err(DeviceFull) => {
                 port.full = Some(now + BLOCKED_RECHECK);
                 false
             }
@@ -311,4 +311,4 @@ impl StackState {
 }
 
 /// The device is full.
-struct Full;
+struct DeviceFull;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use tokio::sync::Notify;
 
-/// Who waits for packets.
+/// The tasks that wait for packets.
 #[derive(Debug, Default)]
 pub(crate) struct PacketWaits {
     arrivals: Arc<Notify>,
@@ -17,7 +17,7 @@ pub(crate) struct PacketWaits {
 }
 
 impl PacketWaits {
-    /// Everybody looks again.
+    /// Wakes all waiting tasks.
     pub(super) fn wake_all(&mut self, wakes: &mut Wakes) {
         wakes.everyone(&self.arrivals);
         wakes.extend(self.waker.take());

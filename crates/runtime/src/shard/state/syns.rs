@@ -14,16 +14,16 @@ use tokio::sync::Notify;
 
 /// The SYNs that the program has, and what became of them.
 #[derive(Debug, Default)]
-pub(crate) struct HeldSyns(HashMap<SynId, Waiting>);
+pub(crate) struct HeldSyns(HashMap<SynId, SynWait>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct SynWait {
     news: Arc<Notify>,
     outcome: Option<Result<ConnId, ConnError>>,
 }
 
 impl HeldSyns {
-    /// Everybody looks again.
+    /// Wakes all waiting tasks.
     pub(super) fn wake_all(&mut self, wakes: &mut Wakes) {
         for waiting in self.0.values() {
             wakes.everyone(&waiting.news);
@@ -114,7 +114,7 @@ impl StackState {
         }
     }
 
-    /// Tells whoever waits what has become of a SYN; false if nobody has it.
+    /// Passes the outcome of a SYN to the task that waits; false if the SYN is unknown.
     fn decide(&mut self, syn: SynId, outcome: Result<ConnId, ConnError>, wakes: &mut Wakes) -> bool {
         let Some(waiting) = self.syns.0.get_mut(&syn) else { return false };
         waiting.outcome = Some(outcome);

@@ -10,7 +10,7 @@
 //! else; ACKs of an earlier turn that nobody waits for any more; what this turn causes; and its
 //! ACKs, if there is nothing to wait for.
 
-use super::{By, StackState};
+use super::{Caller, StackState};
 use crate::pacing::Wait;
 use crate::shard::acks::Received;
 use crate::shard::hub::Links;
@@ -87,8 +87,8 @@ impl Phase {
     }
 }
 
-/// How far a turn has come.
-struct Course {
+/// State of a turn.
+struct Progress {
     /// The time for all that happens in it.
     now: Instant,
     /// The timer has expired, or the driver spins: something may depart.
@@ -160,7 +160,7 @@ impl StackState {
         hold: Option<DepartureWait>,
     ) -> io::Result<bool> {
         let (expired, woken) = self.schedule.poll_expired(cx, &mut self.meters)?;
-        let mut course = Course {
+        let mut progress = Progress {
             now: match hold {
                 // Packets made now leave at the departure time, so the turn ends that late.
                 Some(DepartureWait { departs, .. }) => timer::now().max(departs),
@@ -176,56 +176,56 @@ impl StackState {
         let mut phase = Phase::Depart;
         while phase != Phase::Over {
             let acks = match phase {
-                Phase::Depart => self.depart(&mut course),
+                Phase::Depart => self.depart(&mut progress),
                 Phase::Overdue => {
                     // Whether more could be sent, the answer finds out.
-                    self.release_acks(course.now, wakes);
+                    self.release_acks(progress.now, wakes);
                     Acks::Wait
                 }
                 Phase::Receive => {
-                    course.gathered = self.acks.gathers(course.now);
-                    course.received = self.receive(course.now, cx, course.gathered)?;
+                    progress.gathered = self.acks.gathers(progress.now);
+                    progress.received = self.receive(progress.now, cx, progress.gathered)?;
                     Acks::Wait
                 }
                 Phase::Serve => {
-                    self.serve(course.now, cx)?;
+                    self.serve(progress.now, cx)?;
                     Acks::Wait
                 }
-                Phase::Answer => self.answer(&mut course, wakes),
+                Phase::Answer => self.answer(&mut progress, wakes),
                 Phase::Rest => {
-                    course.more |= course.gathered | self.release_acks(course.now, wakes);
+                    progress.more |= progress.gathered | self.release_acks(progress.now, wakes);
                     Acks::Wait
                 }
                 Phase::Over => break,
             };
             phase = phase.next(acks);
         }
-        course.more |= self.finds_room(cx)?;
-        self.arm(course.now)?;
-        let polls = self.busy_poll.goes_on(course.now) && !self.spins();
-        Ok(course.more || course.received.more || polls)
+        progress.more |= self.finds_room(cx)?;
+        self.arm(progress.now)?;
+        let polls = self.busy_poll.goes_on(progress.now) && !self.spins();
+        Ok(progress.more || progress.received.more || polls)
     }
 
     /// [`Phase::Depart`].
-    fn depart(&mut self, course: &mut Course) -> Acks {
-        let departs = course.expired && self.serve_departures(course.now);
-        course.more = departs && self.transmit(course.now, By::Driver, course.waited);
-        if course.held {
-            timer::spin_until(course.now);
+    fn depart(&mut self, progress: &mut Progress) -> Acks {
+        let departs = progress.expired && self.serve_departures(progress.now);
+        progress.more = departs && self.transmit(progress.now, Caller::Driver, progress.waited);
+        if progress.held {
+            timer::spin_until(progress.now);
         }
         if departs {
             // A device may deliver the answer inside the send call: that is a round trip of its
             // own.
-            course.now = timer::now();
+            progress.now = timer::now();
         }
-        if self.acks.are_overdue(course.now) { Acks::Leave } else { Acks::Wait }
+        if self.acks.are_overdue(progress.now) { Acks::Leave } else { Acks::Wait }
     }
 
     /// [`Phase::Overdue`], [`Phase::Rest`]: ACKs that wait leave. True if more could be sent at
     /// once.
     fn release_acks(&mut self, now: Instant, wakes: &mut Wakes) -> bool {
         self.acks.let_go();
-        self.acks.kept && self.flush(now, By::Driver, wakes)
+        self.acks.kept && self.flush(now, Caller::Driver, wakes)
     }
 
     /// [`Phase::Serve`].
@@ -241,12 +241,12 @@ impl StackState {
 
     /// [`Phase::Answer`]. ACKs wait for the answers of the applications that this turn wakes, or
     /// for more data.
-    fn answer(&mut self, course: &mut Course, wakes: &mut Wakes) -> Acks {
-        self.acks.on_received(course.now, &course.received);
-        course.more |= self.flush(course.now, By::Driver, wakes);
-        let gathers = self.acks.gathers(course.now);
+    fn answer(&mut self, progress: &mut Progress, wakes: &mut Wakes) -> Acks {
+        self.acks.on_received(progress.now, &progress.received);
+        progress.more |= self.flush(progress.now, Caller::Driver, wakes);
+        let gathers = self.acks.gathers(progress.now);
         if self.acks.kept && (gathers || !wakes.is_empty() || self.handover.inline) {
-            course.more = true;
+            progress.more = true;
             Acks::Wait
         } else {
             Acks::Leave

@@ -88,6 +88,11 @@ impl Resolver {
         self.provisioner = Some(provisioner);
     }
 
+    /// The host's Ethernet address.
+    pub(in crate::device) const fn mac(&self) -> MacAddress {
+        self.neighbours.mac()
+    }
+
     /// The address of the DHCP server, if this host is one.
     pub(in crate::device) fn dhcp_server(&self) -> Option<Ipv4Addr> {
         self.provisioner.as_ref().and_then(Provisioner::dhcp_server)

@@ -15,7 +15,7 @@ const LINE: usize = 64;
 
 /// A packet in a device's buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct PacketSpan {
     /// Its first byte.
     pub(super) start: usize,
     /// One past its last.
@@ -24,7 +24,7 @@ pub(super) struct Place {
     pub(super) checksum: RxChecksum,
 }
 
-impl Place {
+impl PacketSpan {
     /// One packet as it is on a wire.
     #[cfg(any(test, feature = "tun-rs", all(target_os = "linux", feature = "tun-tap")))]
     pub(super) const fn plain(start: usize, end: usize) -> Self {
@@ -39,49 +39,52 @@ impl Place {
 }
 
 /// Packets one behind the other in a device's buffer.
-pub(super) struct Places {
-    places: [Place; MOST],
+pub(super) struct PacketSpans {
+    spans: [PacketSpan; MOST],
     count: usize,
     /// There are no more: the next read would say `WouldBlock`.
     pub(super) drained: bool,
 }
 
-impl Places {
+impl PacketSpans {
     /// Reads up to `most` packets, but at least one, and until they take [`WORTH`] bytes. `read`
     /// puts the next packet behind the first bytes of the buffer, whose number it is given.
     ///
     /// # Errors
     /// That of the first read. A later one ends the batch, and comes again if it lasts.
-    pub(super) fn read(most: usize, mut read: impl FnMut(usize) -> io::Result<Place>) -> io::Result<Self> {
+    pub(super) fn read(
+        most: usize,
+        mut read: impl FnMut(usize) -> io::Result<PacketSpan>,
+    ) -> io::Result<Self> {
         let first = read(0)?;
-        let mut these = Self { places: [first; MOST], count: 1, drained: false };
+        let mut these = Self { spans: [first; MOST], count: 1, drained: false };
         let mut at = first.end.next_multiple_of(LINE);
-        for place in these.places.iter_mut().take(most).skip(1) {
+        for span in these.spans.iter_mut().take(most).skip(1) {
             if at > WORTH {
                 break;
             }
             match read(at) {
-                Ok(next) => *place = next,
+                Ok(next) => *span = next,
                 Err(error) => {
                     these.drained = error.kind() == io::ErrorKind::WouldBlock;
                     break;
                 }
             }
             these.count += 1;
-            at = place.end.next_multiple_of(LINE);
+            at = span.end.next_multiple_of(LINE);
         }
         Ok(these)
     }
 
     /// The first packet, in this buffer.
     pub(super) fn first<'a>(&self, buffer: &'a [u8]) -> RxPacket<'a> {
-        self.places[0].packet(buffer)
+        self.spans[0].packet(buffer)
     }
 
     /// Its length.
     #[cfg(all(target_os = "linux", feature = "tun"))]
     pub(super) const fn first_len(&self) -> usize {
-        self.places[0].end - self.places[0].start
+        self.spans[0].end - self.spans[0].start
     }
 
     /// Hands them over, which lie in one buffer.
@@ -94,8 +97,8 @@ impl Places {
     pub(super) fn give_from(&self, first: RxPacket<'_>, buffer: &[u8], take: &mut dyn FnMut(RxBatch<'_>)) {
         let mut gathered = Gathered::new();
         gathered.push(&[], first);
-        for place in self.places.iter().take(self.count).skip(1) {
-            gathered.push(&[], place.packet(buffer));
+        for span in self.spans.iter().take(self.count).skip(1) {
+            gathered.push(&[], span.packet(buffer));
         }
         gathered.give(take);
     }
@@ -108,19 +111,19 @@ mod tests {
     /// Where packets of these lengths go, and whether the device is known to be empty then.
     fn starts(most: usize, lengths: &[usize]) -> (Vec<usize>, bool) {
         let mut waiting = lengths.iter();
-        let places = Places::read(most, |at| {
+        let spans = PacketSpans::read(most, |at| {
             let length = waiting.next().ok_or(io::ErrorKind::WouldBlock)?;
-            Ok(Place::plain(at + 10, at + 10 + length))
+            Ok(PacketSpan::plain(at + 10, at + 10 + length))
         });
-        let places = places.expect("a packet");
+        let spans = spans.expect("a packet");
         let buffer = vec![7; WORTH + (1 << 16)];
         let mut starts = Vec::new();
-        places.give(&buffer, &mut |batch| {
+        spans.give(&buffer, &mut |batch| {
             let lengths = batch.packets.iter().map(RxPacket::len);
-            assert!(lengths.eq(places.places[..places.count].iter().map(|place| place.end - place.start)));
-            starts.extend(places.places[..places.count].iter().map(|place| place.start));
+            assert!(lengths.eq(spans.spans[..spans.count].iter().map(|span| span.end - span.start)));
+            starts.extend(spans.spans[..spans.count].iter().map(|span| span.start));
         });
-        (starts, places.drained)
+        (starts, spans.drained)
     }
 
     #[test]
@@ -135,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_error_of_the_first_read_is_the_batchs() {
-        let outcome = Places::read(32, |_| Err(io::ErrorKind::WouldBlock.into()));
+        let outcome = PacketSpans::read(32, |_| Err(io::ErrorKind::WouldBlock.into()));
         assert_eq!(outcome.err().map(|error| error.kind()), Some(io::ErrorKind::WouldBlock));
     }
 }
