@@ -55,7 +55,7 @@ impl Who {
             Self::Tun => "ackline, TUN",
             Self::TunChunks => "ackline, TUN, chunks",
             Self::TunShards => "ackline, TUN, two shards",
-            Self::TunShardsApart => "ackline, TUN, two shards, tasks of one thread",
+            Self::TunShardsApart => "ackline, TUN, two shards, all tasks on one thread",
             Self::Packet => "ackline, AF_PACKET",
             Self::PacketShards => "ackline, AF_PACKET, two shards",
         }

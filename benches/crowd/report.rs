@@ -104,7 +104,9 @@ fn shards(results: &Results) -> String {
     if is_empty { String::new() } else { format!("{}\n{}", setting(results), table.render()) }
 }
 
+/// As [`shards`].
 fn round_trip(results: &Results) -> String {
+    let mut is_empty = true;
     let mut table = Table::new(&["who", "p50", "to kernel", "p99", "to kernel", "the senders, Gbit/s"]);
     for (asker, what) in
         [(Asker::Task, "a task beside ten senders"), (Asker::Main, "`main` beside one sender")]
@@ -115,6 +117,7 @@ fn round_trip(results: &Results) -> String {
             if p50.is_empty() {
                 continue;
             }
+            is_empty = false;
             let ratio = |metric| median(results.ratio(&case, &case.kernels(), metric));
             table.row([
                 format!("{}: {what}", who.label()),
@@ -126,7 +129,7 @@ fn round_trip(results: &Results) -> String {
             ]);
         }
     }
-    table.render()
+    if is_empty { String::new() } else { format!("{}\n{}", setting(results), table.render()) }
 }
 
 fn writes(results: &Results) -> String {

@@ -428,8 +428,9 @@ int32_t ackline_tcp_accept(const struct ackline_stack *stack,
                            struct ackline_address *peer);
 
 // Answers a SYN held by a listener with `ACKLINE_HOLD_SYNS`. `ACKLINE_WRITABLE` reports that the
-// connection is established, `ACKLINE_ENDED` that it failed. Returns 0, or a negative code: the
-// SYN is then lost, and its socket can only be closed.
+// connection is established, `ACKLINE_ENDED` that it failed. Returns 0; `ACKLINE_EINVAL` if the
+// time is invalid, in which case the SYN is still held; or another negative code. If that comes
+// from an open socket of a held SYN, the SYN is lost, and its socket can only be closed.
 int32_t ackline_tcp_answer(const struct ackline_stack *stack,
                            ackline_socket syn,
                            uint64_t now);

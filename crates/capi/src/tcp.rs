@@ -98,8 +98,9 @@ pub unsafe extern "C" fn ackline_tcp_accept(
 }
 
 /// Answers a SYN held by a listener with `ACKLINE_HOLD_SYNS`. `ACKLINE_WRITABLE` reports that the
-/// connection is established, `ACKLINE_ENDED` that it failed. Returns 0, or a negative code: the
-/// SYN is then lost, and its socket can only be closed.
+/// connection is established, `ACKLINE_ENDED` that it failed. Returns 0; `ACKLINE_EINVAL` if the
+/// time is invalid, in which case the SYN is still held; or another negative code. If that comes
+/// from an open socket of a held SYN, the SYN is lost, and its socket can only be closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn ackline_tcp_answer(stack: Option<&ackline_stack>, syn: ackline_socket, now: u64) -> i32 {
     with(stack, |host| host.answer(syn, now))

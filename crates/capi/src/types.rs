@@ -1,5 +1,5 @@
-//! What a stack and its program tell each other besides packets: sockets, what has happened to them,
-//! and who takes packets.
+//! Types that the program and the stack share: socket handles, events, and the callback that sends
+//! packets.
 
 use std::ffi::{c_int, c_void};
 

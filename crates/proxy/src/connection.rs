@@ -46,8 +46,8 @@ pub(crate) async fn carry(shared: &Shared, client: Client) {
 
 /// A connection whose both ends are open.
 struct Open {
-    inside: ClientStream,
-    outside: ServerStream,
+    inside: StackStream,
+    outside: OutsideStream,
     /// What the destination has sent already.
     early: Vec<u8>,
 }
@@ -58,7 +58,7 @@ async fn open(shared: &Shared, client: Client, upstream: &Upstream, target: &Tar
     let outcome = match client.hold(connect(shared, upstream, target)).await {
         Ok(Ok(connected)) => {
             // If this fails the client has gone, and the destination is told.
-            let outside = ServerStream { stream: connected.stream, is_over: false };
+            let outside = OutsideStream { stream: connected.stream, is_over: false };
             client.accept().await.map(|inside| (inside, outside, connected.early))
         }
         Ok(Err(refusal)) => {
@@ -110,7 +110,7 @@ impl Client {
     ///
     /// # Errors
     /// If it has gone.
-    pub(crate) async fn accept(self) -> io::Result<ClientStream> {
+    pub(crate) async fn accept(self) -> io::Result<StackStream> {
         let stream = match self {
             // The destination has its connection for an unproved client until then.
             Self::Held(syn, early) => {
@@ -120,7 +120,7 @@ impl Client {
             }
             Self::Proved(stream) => *stream,
         };
-        Ok(ClientStream { stream, is_over: false })
+        Ok(StackStream { stream, is_over: false })
     }
 
     /// Refuses the client. One that is already connected gets a reset.
@@ -132,13 +132,14 @@ impl Client {
     }
 }
 
-/// The connection to the client; reset on drop, unless everything has been passed on.
-pub(crate) struct ClientStream {
+/// The end at the stack: the client's, or that of a published port's guest. Reset on drop, unless
+/// everything has been passed on.
+pub(crate) struct StackStream {
     pub(crate) stream: TcpStream,
     pub(crate) is_over: bool,
 }
 
-impl Drop for ClientStream {
+impl Drop for StackStream {
     fn drop(&mut self) {
         if !self.is_over {
             self.stream.abort();
@@ -146,13 +147,14 @@ impl Drop for ClientStream {
     }
 }
 
-/// The connection to the server; reset on drop, unless everything has been passed on.
-pub(crate) struct ServerStream {
+/// The end outside: the destination's, or that of a published port's client. Reset on drop, unless
+/// everything has been passed on.
+pub(crate) struct OutsideStream {
     pub(crate) stream: Stream,
     pub(crate) is_over: bool,
 }
 
-impl Drop for ServerStream {
+impl Drop for OutsideStream {
     fn drop(&mut self) {
         if !self.is_over {
             self.stream.abort();

@@ -19,7 +19,7 @@ pub struct Vantage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathPosition {
-    /// Unknown: no handshake was captured, and there are no timestamps.
+    /// Unknown: neither the handshake nor timestamps show how far away both ends are.
     #[default]
     Unknown,
     /// At the client, or near to it.

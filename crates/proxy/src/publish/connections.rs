@@ -3,7 +3,7 @@
 use super::header::header;
 use super::spec::ProxyHeader;
 use super::{Base, source};
-use crate::connection::{ClientStream, ServerStream};
+use crate::connection::{OutsideStream, StackStream};
 use crate::outside::{Stream, keep_alive};
 use crate::proxy::Shared;
 use crate::relay::relay;
@@ -84,7 +84,7 @@ pub(crate) async fn carry(shared: &Shared, stack: &Stack, arrival: Arrival) {
     let counters = &shared.counters;
     let at = stream.local_addr();
     keep_alive(&stream);
-    let mut outside = ServerStream { stream: Stream::Kernel(stream), is_over: false };
+    let mut outside = OutsideStream { stream: Stream::Kernel(stream), is_over: false };
     let Some(from) = source(shared, client, guest) else {
         counters.published_failed.one();
         let what =
@@ -94,7 +94,7 @@ pub(crate) async fn carry(shared: &Shared, stack: &Stack, arrival: Arrival) {
     // A box of its own keeps what connecting takes out of the task.
     let connected = Box::pin(connect(shared, stack, from, guest, &outside.stream)).await;
     let mut inside = match connected {
-        Ok(stream) => ClientStream { stream, is_over: false },
+        Ok(stream) => StackStream { stream, is_over: false },
         Err(error) => {
             // The client is reset: it has been accepted, and that is all that can be told.
             counters.published_failed.one();

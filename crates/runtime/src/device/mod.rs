@@ -183,7 +183,8 @@ pub trait Device: Send {
     }
 }
 
-/// The methods of [`Device`] that the device inside a wrapper has.
+/// Forwards the methods of [`Device`] that carry packets to the device inside a wrapper, which has
+/// `local_ports`, `open_queue` and `steer` of its own, or their defaults.
 macro_rules! forward_device {
     ($self:ident, $inner:expr) => {
         fn caps(&$self) -> $crate::device::DeviceCaps {

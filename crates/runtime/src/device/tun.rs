@@ -51,7 +51,7 @@ pub struct TunConfig {
     /// Allow [`Tun::open_queue`]: several queues, over which the kernel spreads connections.
     pub multi_queue: bool,
     /// Packets that may wait in each queue until the stack reads them; the kernel drops what comes
-    /// then. A super-packet counts as one. At least 1. With fewer spans than busy connections,
+    /// then. A super-packet counts as one. At least 1. With fewer places than busy connections,
     /// some connections lose all that they send.
     pub queue_length: u32,
 }

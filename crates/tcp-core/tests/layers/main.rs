@@ -1,5 +1,6 @@
-//! No modules of a crate import each other in a circle. Those of the core and of the runtime are in
-//! layers as well, and no import points upwards: `src/lib.rs` is the list of layers.
+//! No modules of a crate import each other in a circle, but those of [`KNOTS`]. Those of the core
+//! and of the runtime are in layers as well, and no import points upwards: `src/lib.rs` is the list
+//! of layers.
 
 mod source;
 

@@ -2,8 +2,8 @@
 //! for them.
 //!
 //! [`Ethernet`](device::Ethernet) is the device, over a [`Wire`] that carries frames. A
-//! [`Resolution`](resolution::Resolution), which has no clock and no descriptor, takes the frames of
-//! neighbour resolution, and says to which station a packet goes.
+//! [`Resolution`](resolution::Resolution) takes the frames of neighbour resolution, and says to
+//! which station a packet goes; the `Resolver` that it drives has no clock and no descriptor.
 
 pub(super) mod device;
 pub(super) mod frame;
