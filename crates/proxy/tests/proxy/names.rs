@@ -308,6 +308,9 @@ async fn questions_are_asked_again_if_a_resolver_closes_after_each_answer() {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut question = vec![0; stream.read_u16().await.expect("a length").into()];
             stream.read_exact(&mut question).await.expect("a question");
+            // The others are read and not answered, so that it closes in good order.
+            let mut others = [0; 500];
+            let _ = timeout(Duration::from_millis(50), stream.read(&mut others)).await;
             let answer = answer(&question, 1);
             let framed = [&u16::try_from(answer.len()).expect("short").to_be_bytes(), &answer[..]].concat();
             stream.write_all(&framed).await.expect("sent");
@@ -315,7 +318,8 @@ async fn questions_are_asked_again_if_a_resolver_closes_after_each_answer() {
     });
     let socket = world.client.bind_udp((CLIENT, 0).into()).expect("free");
     socket.connect((OWN, 53)).await.expect("an address");
-    let names = ["a.test", "b.test", "c.test"];
+    // More than there are attempts at a question.
+    let names = ["a.test", "b.test", "c.test", "d.test", "e.test", "f.test"];
     for name in names {
         socket.send(&question(name)).await.expect("sent");
     }
