@@ -17,7 +17,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
 
-/// A connection, and where its task runs.
+/// A connection, and the runtime for its task.
 pub(crate) type Placed<S> = (S, Handle);
 
 /// A runtime that lives on the calling thread alone.

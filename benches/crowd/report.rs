@@ -104,9 +104,8 @@ fn shards(results: &Results) -> String {
     if is_empty { String::new() } else { format!("{}\n{}", setting(results), table.render()) }
 }
 
-/// As [`shards`].
+/// With its setting, as [`shards`].
 fn round_trip(results: &Results) -> String {
-    let mut is_empty = true;
     let mut table = Table::new(&["who", "p50", "to kernel", "p99", "to kernel", "the senders, Gbit/s"]);
     for (asker, what) in
         [(Asker::Task, "a task beside ten senders"), (Asker::Main, "`main` beside one sender")]
@@ -117,7 +116,6 @@ fn round_trip(results: &Results) -> String {
             if p50.is_empty() {
                 continue;
             }
-            is_empty = false;
             let ratio = |metric| median(results.ratio(&case, &case.kernels(), metric));
             table.row([
                 format!("{}: {what}", who.label()),
@@ -129,7 +127,8 @@ fn round_trip(results: &Results) -> String {
             ]);
         }
     }
-    if is_empty { String::new() } else { format!("{}\n{}", setting(results), table.render()) }
+    let table = table.render();
+    if table.is_empty() { table } else { format!("{}\n{table}", setting(results)) }
 }
 
 fn writes(results: &Results) -> String {

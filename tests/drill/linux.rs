@@ -125,15 +125,13 @@ fn steady(text: &str) -> String {
         word.split_once(':')
             .is_some_and(|(number, _)| number.parse::<u32>().is_ok_and(|number| number > 99_999))
     };
-    let mut words: Vec<&str> =
-        text.split(' ').map(|word| if is_time(word) || is_isn(word) { "…" } else { word }).collect();
-    // Of a clock that runs while the script waits.
-    for timestamp in 1..words.len() {
-        if words[timestamp - 1] == "val" {
-            words[timestamp] = "…";
-        }
-    }
-    words.join(" ").replace('|', "\\|")
+    let mut before = "";
+    let words = text.split(' ').map(|word| {
+        // TS val, of a clock that runs while the script waits.
+        let is_timestamp = std::mem::replace(&mut before, word) == "val";
+        if is_time(word) || is_isn(word) || is_timestamp { "…" } else { word }
+    });
+    words.collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
 fn table(found: &[Difference], asked: usize, unasked: &BTreeMap<String, usize>, old: &str) -> String {

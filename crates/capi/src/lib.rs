@@ -7,7 +7,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `stack.rs`, `tcp.rs`, `udp.rs`, `address.rs` | the functions that C calls: each checks its arguments and calls one method of `Host` |
+//! | `stack.rs`, `tcp.rs`, `udp.rs`, `address.rs` | functions called from C, each one method of `Host` |
 //! | `host.rs`, `host/` | a stack and its sockets, in safe Rust |
 //! | `sockets.rs` | handles, which are never reused, and events that the program has not taken |
 //! | `error.rs`, `state.rs`, `info.rs` | error codes and texts; the states and the snapshot of a connection |

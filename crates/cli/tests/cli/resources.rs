@@ -10,8 +10,13 @@ use std::time::Duration;
 
 /// `ackline` with no more than `limit` descriptors.
 fn ackline_within(limit: u32, args: &[&str]) -> Command {
+    ackline_under(&format!("-n {limit}"), args)
+}
+
+/// `ackline` under a limit, as arguments of `ulimit`.
+fn ackline_under(limit: &str, args: &[&str]) -> Command {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("ulimit -n {limit}; exec \"$0\" \"$@\""));
+    command.arg("-c").arg(format!("ulimit {limit}; exec \"$0\" \"$@\""));
     command.arg(env!("CARGO_BIN_EXE_ackline")).args(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -113,11 +118,8 @@ fn a_proxy_takes_the_descriptors_that_it_may_have_and_leaves_its_program_with_it
             // The proxy starts after its program.
             let script = "ulimit -Sn; ulimit -Hn; for i in 1 2 3 4 5 6 7 8 9 10; do \
                           grep '^Max open files' /proc/$PPID/limits; sleep 0.1; done";
-            let mut command = Command::new("sh");
-            command.args(["-c", "ulimit -Sn 64; exec \"$0\" \"$@\""]);
-            command.args([env!("CARGO_BIN_EXE_ackline"), "proxy", "-q", "--", "sh", "-c", script]);
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            let ended = Running::start(&mut command).end();
+            let proxy = ["proxy", "-q", "--", "sh", "-c", script];
+            let ended = Running::start(&mut ackline_under("-Sn 64", &proxy)).end();
             let stdout = String::from_utf8(ended.stdout.clone()).expect("text");
             let mut lines = stdout.lines();
             assert_eq!((ended.status, lines.next()), (Some(0), Some("64")), "{ended:?}");

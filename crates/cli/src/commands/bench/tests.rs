@@ -75,23 +75,7 @@ fn ends() -> (Bench, Bench) {
 }
 
 fn parameters(direction: Direction, length: Length) -> TestParameters {
-    TestParameters {
-        direction,
-        streams: 2,
-        length,
-        omit: 0,
-        block: 64 << 10,
-        window: None,
-        mss: None,
-        no_delay: false,
-        bitrate: 0,
-        burst: 0,
-        tos: 0,
-        title: None,
-        extra_data: None,
-        congestion: None,
-        server_output: false,
-    }
+    TestParameters { direction, streams: 2, block: 64 << 10, ..TestParameters::plain(length) }
 }
 
 fn target() -> client::Target {

@@ -26,8 +26,8 @@ use target::{Sink, Target};
 /// Time for senders to close their side after everything was received.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
-/// Probes find a sender that has forgotten the connection. One that says nothing may be behind a
-/// broken path: how long that may last is --timeout's to say.
+/// Probes find a sender that has forgotten the connection. They never end one that is silent: its
+/// path may be broken for a while, and `--timeout` limits how long that may last.
 const PROBES: KeepAlive = KeepAlive { count: 0, ..tunnel::PROBES };
 
 pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {

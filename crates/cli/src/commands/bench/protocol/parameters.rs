@@ -2,7 +2,6 @@
 
 use super::state::ServerError;
 use super::values::{bounded, flag, text};
-
 use crate::args::limits::{MAX_BLOCK, MAX_BURST, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
 use crate::commands::bench::report::record::{Direction, Length, Parameters};
 use serde_json::{Map, Value, json};
@@ -44,6 +43,30 @@ pub(crate) struct TestParameters {
 pub(crate) struct Refused {
     pub(crate) why: String,
     pub(crate) error: ServerError,
+}
+
+#[cfg(test)]
+impl TestParameters {
+    /// One stream from the client, and nothing that an option asks for.
+    pub(crate) fn plain(length: Length) -> Self {
+        Self {
+            direction: Direction::Forward,
+            streams: 1,
+            length,
+            omit: 0,
+            block: 128 << 10,
+            window: None,
+            mss: None,
+            no_delay: false,
+            bitrate: 0,
+            burst: 0,
+            tos: 0,
+            title: None,
+            extra_data: None,
+            congestion: None,
+            server_output: false,
+        }
+    }
 }
 
 impl TestParameters {

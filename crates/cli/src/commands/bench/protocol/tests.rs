@@ -45,23 +45,7 @@ fn says(act: impl AsyncFnOnce(&mut Control<DuplexStream>) -> Result<(), Failure>
 }
 
 fn parameters() -> TestParameters {
-    TestParameters {
-        direction: Direction::Forward,
-        streams: 1,
-        length: Length::Seconds(2),
-        omit: 0,
-        block: 131_072,
-        window: None,
-        mss: None,
-        no_delay: false,
-        bitrate: 10_000_000,
-        burst: 0,
-        tos: 0,
-        title: None,
-        extra_data: None,
-        congestion: None,
-        server_output: false,
-    }
+    TestParameters { bitrate: 10_000_000, ..TestParameters::plain(Length::Seconds(2)) }
 }
 
 /// As two iperf 3.12 exchanged them, octet for octet.

@@ -2,26 +2,9 @@
 
 use super::*;
 use crate::commands::bench::report::Style;
-use crate::commands::bench::report::record::Direction;
 
 fn parameters(length: Length, bitrate: u64) -> TestParameters {
-    TestParameters {
-        direction: Direction::Forward,
-        streams: 1,
-        length,
-        omit: 0,
-        block: 1 << 20,
-        window: None,
-        mss: None,
-        no_delay: false,
-        bitrate,
-        burst: 0,
-        tos: 0,
-        title: None,
-        extra_data: None,
-        congestion: None,
-        server_output: false,
-    }
+    TestParameters { block: 1 << 20, bitrate, ..TestParameters::plain(length) }
 }
 
 /// What comes of a test in which nothing moves, this many seconds after its start.
