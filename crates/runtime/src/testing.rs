@@ -21,8 +21,9 @@ const INSIDE: &str = "ACKLINE_TEST_INSIDE_USER_NAMESPACE";
 /// one line on standard error says `SKIPPED: <name>: <why>` and the test counts as passed.
 ///
 /// # Panics
-/// If `body` panics or returns another error.
+/// If `body` panics or returns another error, or if the thread is that of another test than `name`.
 pub fn isolated(name: &str, body: impl FnOnce() -> Result<(), Error> + Send) {
+    check_name(name);
     let outcome = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let _namespace = Namespace::new_for_thread().map_err(Outcome::NoNamespace)?;
@@ -70,6 +71,15 @@ fn only_resets() -> Vec<Instruction> {
 /// Accepts everything.
 fn everything() -> Vec<Instruction> {
     vec![instruction(libc::BPF_RET | libc::BPF_K, 0, u32::MAX)]
+}
+
+/// The test harness names a test's thread after the test, unless it runs tests on its own thread.
+/// That a name is wrong must not be found by those alone who may not create a namespace.
+fn check_name(name: &str) {
+    let thread = std::thread::current();
+    if let Some(test) = thread.name().filter(|&test| test != "main") {
+        assert_eq!(name, test, "the name given to isolated() must be the test harness's");
+    }
 }
 
 enum Outcome {

@@ -178,7 +178,7 @@ mod tests {
     fn pnet_and_netlink_list_the_same() {
         use ackline::runtime::netlink::InterfaceAddress;
 
-        ackline::runtime::testing::isolated("interfaces::tests::pnet_and_netlink_list_the_same", || {
+        ackline::runtime::testing::isolated("network::interfaces::tests::pnet_and_netlink_list_the_same", || {
             let mut netlink = Netlink::open()?;
             let here = ackline::runtime::netns::Namespace::of_thread()?;
             netlink.add_veth("one", "two", &here)?;
