@@ -43,8 +43,13 @@ fn http_at(at: IpAddr, body: &'static str) -> u16 {
 /// A SOCKS5 server (RFC 1928) that connects to the same port of the loopback, whatever the host,
 /// and tells that.
 pub(crate) fn socks() -> (u16, mpsc::Receiver<String>) {
+    socks_at(Ipv4Addr::LOCALHOST.into())
+}
+
+/// The same at one of this machine's addresses.
+fn socks_at(at: IpAddr) -> (u16, mpsc::Receiver<String>) {
     let (tell, told) = mpsc::channel();
-    let port = serve(move |mut stream| {
+    let port = serve_at(at, move |mut stream| {
         let byte = || -> io::Result<u8> {
             let mut one = [0];
             (&stream).read_exact(&mut one).map(|()| one[0])
@@ -82,7 +87,7 @@ pub(crate) fn socks() -> (u16, mpsc::Receiver<String>) {
 }
 
 /// Attends each connection on a thread of its own, until the process ends.
-fn serve(attend: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) -> u16 {
+pub(crate) fn serve(attend: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) -> u16 {
     serve_at(Ipv4Addr::LOCALHOST.into(), attend)
 }
 
@@ -261,6 +266,40 @@ fn an_ordinary_user_has_a_program_behind_a_proxy() {
     let Some(ended) = ackline_as_ordinary_user(name, &proxy) else { return };
     succeeded(&ended);
     assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok(FAR.to_owned())));
+}
+
+/// RFC 8305, 5: whichever of its addresses is the first that the system's resolver gives.
+#[test]
+fn an_upstream_of_two_addresses_is_reached_at_either() {
+    let name = "proxy::an_upstream_of_two_addresses_is_reached_at_either";
+    if !has_programs(name, &["curl"]) {
+        return;
+    }
+    let (directory, hosts) = scratch("hosts");
+    let addresses = [Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2)];
+    let lines = addresses.map(|address| format!("{address} office.test\n"));
+    std::fs::write(&hosts, lines.concat()).expect("ours");
+    // In a mount namespace of its own, so that the machine keeps its names.
+    let script = "mount --bind \"$hosts\" /etc/hosts || exit 99; exec \"$program\" \"$@\"";
+    for address in addresses {
+        let (web, (socks, told)) = (http("a page\n"), socks_at(address.into()));
+        let (upstream, url) = (format!("socks5://office.test:{socks}"), format!("http://{FAR}:{web}/"));
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script, "sh", "proxy", "-q", "--upstream", &upstream]);
+        command.args(["--", "curl", "-sS", "--noproxy", "*", &url]);
+        command.env("program", env!("CARGO_BIN_EXE_ackline")).env("hosts", &hosts);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let ended = Running::try_start(&mut command).map(Running::end);
+        // 1 is that of unshare.
+        let Some(ended) =
+            ended.filter(|ended| ended.status.is_some_and(|status| ![1, 99, 127].contains(&status)))
+        else {
+            return skip(name, &"no rights for a mount");
+        };
+        succeeded(&ended);
+        assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok(FAR.to_owned())));
+    }
+    drop(directory);
 }
 
 #[test]

@@ -4,15 +4,16 @@
 use crate::common::{Ended, Running, ackline, run, scratch, text, until};
 use crate::emulate::resolver;
 use crate::net::*;
-use crate::proxy::{FAR, as_ordinary_user, http, socks, stdout};
+use crate::proxy::{FAR, as_ordinary_user, http, serve, socks, stdout};
 use crate::usage::refused;
 use ackline::Stack;
 use ackline::runtime::device::frame_socket::{FrameSocket, FrameSocketConfig};
 use ackline::runtime::device::tun::{Tun, TunConfig};
+use ackline::runtime::kernel::KernelTcpInfo;
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
 use ackline::runtime::netns::Namespace;
 use ackline::runtime::testing::has_programs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -222,6 +223,43 @@ fn the_proxy_is_the_way_out_of_a_namespace_that_others_have_made() {
         let page = place.run(|| self::page(web));
         assert!(page.ends_with("a page\n"), "{page}");
         succeeded(&running.end_while_signalled(|| {}));
+    });
+}
+
+#[test]
+fn clients_of_a_plain_interface_share_what_its_queue_holds() {
+    const QUEUE: u32 = 200;
+    let name = "proxy_places::clients_of_a_plain_interface_share_what_its_queue_holds";
+    if !has_programs(name, &["ip"]) {
+        return;
+    }
+    with_tun(name, || {
+        let ip = |args: &str| {
+            Command::new("ip").args(args.split(' ')).status().is_ok_and(|status| status.success())
+        };
+        assert!(ip("tuntap add dev own0 mode tun"));
+        assert!(ip(&format!("link set own0 txqueuelen {QUEUE} up")));
+        assert!(ip("addr add 10.9.0.1/24 dev own0") && ip("route add 192.0.2.0/24 dev own0"));
+        let upstream = format!("socks5://127.0.0.1:{}", socks().0);
+        let server = serve(|mut stream| io::copy(&mut stream, &mut io::sink()).map(drop));
+        let window = |device: &[&str]| {
+            let proxy = ["proxy", "--tun", "own0", "--no-control", "--upstream", &upstream];
+            let running = Running::start(&mut ackline(&[&proxy[..], device].concat()));
+            let to = SocketAddr::new(FAR.parse().expect("an address"), server);
+            let mut client =
+                until("a connection", || TcpStream::connect_timeout(&to, Duration::from_secs(2)).ok());
+            // Its window has grown as far as it will.
+            client.write_all(&vec![7; 30_000_000]).expect("carried");
+            let window = KernelTcpInfo::of(&client).expect("an answer").snd_wnd;
+            drop(client);
+            succeeded(&running.end_while_signalled(|| {}));
+            window
+        };
+        let most = QUEUE * 1_500 / 2;
+        let plain = window(&["--plain"]);
+        assert!(plain <= most, "{plain} bytes where {most} have room");
+        let offload = window(&[]);
+        assert!(offload > most, "super-packets wait as one: {offload} bytes");
     });
 }
 

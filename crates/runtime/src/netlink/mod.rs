@@ -52,6 +52,8 @@ pub struct Interface {
     /// Largest super-packet that the interface, or the stack above it, segments, link header
     /// included, in bytes.
     pub gso_max_size: u32,
+    /// Packets that may wait in its transmit queue: `qlen` in the words of `ip link`.
+    pub queue_length: u32,
 }
 
 impl Interface {
@@ -68,6 +70,7 @@ impl Interface {
             ethernet: false,
             mac: None,
             gso_max_size: 0,
+            queue_length: 0,
         }
     }
 }
@@ -554,6 +557,7 @@ fn parse_link(body: &[u8]) -> Option<Interface> {
     let mut mac = None;
     // Kernels before 4.10 do not report it; all of them had this default.
     let mut gso_max_size = 65_536;
+    let mut queue_length = 0;
     for (kind, value) in attributes(body.get(16..)?) {
         match kind {
             libc::IFLA_IFNAME => {
@@ -563,6 +567,7 @@ fn parse_link(body: &[u8]) -> Option<Interface> {
             libc::IFLA_MTU => mtu = u32_at(value, 0),
             libc::IFLA_ADDRESS => mac = value.try_into().ok().map(MacAddress),
             libc::IFLA_GSO_MAX_SIZE => gso_max_size = u32_at(value, 0)?,
+            libc::IFLA_TXQLEN => queue_length = u32_at(value, 0)?,
             _ => {}
         }
     }
@@ -576,6 +581,7 @@ fn parse_link(body: &[u8]) -> Option<Interface> {
         ethernet,
         mac: mac.filter(|_| ethernet),
         gso_max_size,
+        queue_length,
     })
 }
 

@@ -18,7 +18,6 @@ use ackline::runtime::{Device, Error as SetupError};
 use ackline_proxy::Interface;
 use ipnet::{IpNet, Ipv4Net};
 use rustix::fs::{FileType, fstat};
-use std::fs;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -154,11 +153,10 @@ impl Place {
             }
             Kind::Interface(addresses) => {
                 let device = Box::new(interface(args, &name, addresses)?);
-                let index = Netlink::open()?.interface(&name)?.index;
                 // An interface that was there has a length of its own.
-                let length = fs::read_to_string(format!("/sys/class/net/{name}/tx_queue_len"));
-                let queue = length.ok().and_then(|length| length.trim().parse().ok());
-                let interface = Some(Interface { index, name });
+                let found = Netlink::open()?.interface(&name)?;
+                let queue = Some(found.queue_length);
+                let interface = Some(Interface { index: found.index, name });
                 return Ok(Opened { device, program: None, interface, queue });
             }
             Kind::Namespace(at, addresses) => {
