@@ -55,16 +55,16 @@ pub(crate) struct StackChoice {
     /// The stack with this control socket only
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
-    /// Most that is taken of one stack's answer; a connection has about 1.5K
+    /// Largest answer to read from one stack; a connection takes about 1.5K
     #[arg(long, value_name = "SIZE", default_value = "256M", hide_short_help = true, value_parser = values::size)]
     pub(crate) max_answer: u64,
 }
 
 /// Show the connections of running ackline commands, as ss does those of the kernel
 ///
-/// Fields, their order and units are those of ss -t. What Linux has no field for stands at the end:
-/// ack_policy, rto_response and blocked (why the sender stands still). Stacks are those of this
-/// user's processes; the last column tells them apart.
+/// Fields, their order and units are those of ss -t. Fields that Linux lacks come last: ack_policy,
+/// rto_response and blocked (what the sender waits for). Stacks are those of this user's processes;
+/// the last column tells them apart.
 #[derive(Args)]
 #[command(after_long_help = SS_EXAMPLES)]
 pub(crate) struct SsArgs {
@@ -96,7 +96,7 @@ pub(crate) struct SsArgs {
     /// Show the connection's identifier: sk
     #[arg(short, long)]
     pub(crate) extended: bool,
-    /// Leave out the line with the names of the columns
+    /// Suppress the header line
     #[arg(short = 'H', long)]
     pub(crate) no_header: bool,
     /// Print a connection on one line
@@ -105,13 +105,13 @@ pub(crate) struct SsArgs {
     /// Show each stack as a whole: connections by state, memory, queues, policies
     #[arg(short, long, conflicts_with_all = ["filter", "listening", "all", "info", "options", "memory", "extended"])]
     pub(crate) summary: bool,
-    /// TCP sockets, which are always shown
+    /// TCP sockets; accepted as ss does, they are always shown
     #[arg(short, long)]
     pub(crate) tcp: bool,
-    /// Numbers instead of names, which is always so
+    /// Numeric ports; accepted as ss does, they always are
     #[arg(short, long)]
     pub(crate) numeric: bool,
-    /// Processes, which are always shown
+    /// Processes; accepted as ss does, they are always shown
     #[arg(short, long)]
     pub(crate) processes: bool,
     /// Print the results as JSON, with all fields in bytes and nanoseconds
@@ -190,9 +190,9 @@ Examples:
 ///
 /// Counters have the names of Linux's nstat; those that Linux does not have begin with Ackline.
 /// Without -a, the numbers are increments since the last call, and the last column is their rate
-/// per second. Counters of several stacks are added up. A stack that has begun since the last call
-/// counts from zero. What nstat would subtract in vain (TcpCurrEstab and others with Curr in their
-/// names) is shown with -a only.
+/// per second. Counters of several stacks are added up. A stack that started since the last call
+/// counts from zero. Gauges (TcpCurrEstab and others with Curr in their names) are shown with -a
+/// only.
 #[derive(Args)]
 #[command(after_long_help = NSTAT_EXAMPLES)]
 pub(crate) struct NstatArgs {
@@ -237,7 +237,7 @@ are not there.";
 
 /// Follow the connections of running ackline commands on the screen
 ///
-/// Above the table stands each stack: rates with headers, connections, memory, policies,
+/// Each stack has a line above the table: rates with headers, connections, memory, policies,
 /// retransmissions and drops. A row is a connection: rates of payload up and down, congestion
 /// window, round trip, queues, retransmissions and its rate over time. Keys sort, filter, freeze
 /// and open one connection's plots; ? lists them.
@@ -247,13 +247,13 @@ pub(crate) struct TopArgs {
     /// Filter, as in ackline ss
     #[arg(value_name = "FILTER")]
     pub(crate) filter: Vec<String>,
-    /// Time between two looks: 1, 0.5, 200ms
+    /// Time between updates: 1, 0.5, 200ms
     #[arg(short, long, value_name = "TIME", default_value = "1", value_parser = values::time)]
     pub(crate) delay: Duration,
-    /// End after so many looks
+    /// Exit after this many updates
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
-    /// Print text instead of using the terminal; rates are there from the second look on
+    /// Print text instead of using the terminal; rates start with the second update
     #[arg(short, long)]
     pub(crate) batch: bool,
     /// Column to sort by

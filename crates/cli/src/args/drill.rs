@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// Run packetdrill scripts against the stack, in virtual time
 ///
 /// A script is a dialogue: system calls, packets into the stack, packets expected from it, each at
-/// its time. Scripts of Linux and FreeBSD run unchanged as far as the stack has what they ask for;
-/// what it lacks makes a script unsupported, never passed. No rights and no device are needed, and
+/// its time. Scripts of Linux and FreeBSD run unchanged where the stack has what they use; a script
+/// that needs anything else is unsupported, never passed. No rights and no device are needed, and
 /// the result is the same each time.
 ///
 /// A failure is shown in the script's own notation: the line with those before it, what was
@@ -31,7 +31,7 @@ pub(crate) struct DrillArgs {
     /// With --record: the end that the stack plays [default: that which accepts the connection]
     #[arg(long, value_name = "ADDRESS:PORT", requires = "record")]
     pub(crate) end: Option<std::net::SocketAddr>,
-    /// Whose defaults the stack has [default: linux for scripts that run defaults.sh, otherwise rfc]
+    /// Defaults of the stack [default: linux for scripts that run defaults.sh, otherwise rfc]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<DrillProfile>,
     /// Accept answers that differ from the script in this
@@ -50,8 +50,8 @@ pub(crate) struct DrillArgs {
     /// Run the scripts against the kernel of this machine instead of the stack, as root
     ///
     /// Each script has a network namespace and a TUN device of its own, and takes as long as it
-    /// says. Times may be off by 50 ms more. What the kernel is not asked for (settings that are the
-    /// stack's alone, epoll, control messages) makes a script unsupported.
+    /// says. Times may be off by 50 ms more. A script with anything that cannot be asked of the
+    /// kernel (settings that are the stack's alone, epoll, control messages) is unsupported.
     #[arg(long, conflicts_with_all = ["options", "watch"])]
     pub(crate) kernel: bool,
     /// Print the results as JSON
@@ -68,7 +68,7 @@ pub(crate) struct DrillArgs {
     pub(crate) quiet: bool,
 }
 
-/// Whose defaults the stack has.
+/// Defaults of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DrillProfile {
     /// Linux with the kernel parameters of its own scripts

@@ -18,8 +18,8 @@ use std::path::PathBuf;
 /// namespace). Its only way out is a path with the rate, the delay, the queue and the impairments
 /// that the options name, in real time; behind the path its TCP connections and UDP datagrams are
 /// carried on through this machine's network, by sockets of the kernel. To reach a server on this
-/// machine, the program connects to the address in the environment variable ACKLINE_BASE, of which
-/// port 53 is this machine's resolvers.
+/// machine, the program connects to the address in the environment variable ACKLINE_BASE, whose
+/// port 53 leads to this machine's resolvers.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EmulateArgs {
@@ -97,15 +97,14 @@ pub(crate) struct ScenarioArgs {
     /// ("kernel").
     #[arg(value_name = "FILE.toml", group = "any_file", conflicts_with_all = ["command", "pcap", "plot", "resolver", "mtu", "PathArgs"])]
     pub(crate) file: Option<PathBuf>,
-    /// A scenario whose network the program is behind, in place of a path: its other hosts and
+    /// Scenario whose network the program is behind, instead of a path: its other hosts and
     /// applications run beside the program
     #[arg(long, value_name = "FILE.toml", group = "any_file", requires = "command", conflicts_with_all = ["PathArgs", "mtu"])]
     pub(crate) scenario: Option<PathBuf>,
-    /// The host of --scenario whose place the program takes [default: the first one]
+    /// Host of --scenario whose place the program takes [default: the first one]
     #[arg(long, value_name = "NODE", requires = "scenario")]
     pub(crate) at: Option<String>,
-    /// The host of --scenario behind which everything else is that the program wants to reach
-    /// [default: the last one]
+    /// Host of --scenario behind which the rest of the world lies [default: the last one]
     #[arg(long, value_name = "NODE", requires = "scenario")]
     pub(crate) exit: Option<String>,
     /// Set a value of the scenario, as ackline sim does: link.bottleneck.rate=20mbit,

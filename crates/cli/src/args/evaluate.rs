@@ -38,13 +38,13 @@ pub(crate) struct EvaluateArgs {
     /// Folder for finished runs, pages and data; finished runs in it are not repeated
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Run these of all runs only, by number: 0..500; ackline merge joins the folders
+    /// Run only these runs, by number: 0..500; ackline merge joins the folders
     #[arg(long, value_name = "A..B", requires = "out")]
     pub(crate) points: Option<PointRange>,
     /// Make pages from a league.json, of the same matrix: nothing is run
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "seeds", "points", "refresh"])]
     pub(crate) from: Option<PathBuf>,
-    /// Add the controls of another one's league.json, of the same matrix, as it reports them
+    /// Add the controls of another league.json, of the same matrix, with its results
     #[arg(long, value_name = "FILE")]
     pub(crate) overlay: Vec<PathBuf>,
     /// Run all controls, and write the page and its data anew, in docs

@@ -259,7 +259,7 @@ Examples (as root, or with a TUN device made for you, see --tun):
   ackline send --socket /tmp/passt_1.socket --local 10.0.2.77/24 --gateway 10.0.2.2 file nas.example.org:5001
   ackline send --raw eth0 file nas.example.org:5001
   tar c src | ackline send --cc cubic - 198.18.0.1:5001
-  printf 'GET / HTTP/1.0\r\n\r\n' | ackline send - 198.18.0.1:80 > page
+  printf 'GET / HTTP/1.0\\r\\n\\r\\n' | ackline send - 198.18.0.1:80 > page
   ackline send --local fd00::2/64 file [fd00::1]:5001
 
 The stack is a host with its own address, --local, behind the TUN device. It answers ping. The kernel's end of the \
@@ -433,8 +433,8 @@ pub(crate) struct TunnelArgs {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1ms",
         value_parser = values::short_time)]
     pub(crate) busy_poll: Option<Duration>,
-    /// Divide the stack over so many threads, each with a queue of the interface: a number, or auto
-    /// for one per processor
+    /// Divide the stack over this many threads, each with a queue of the interface: a number, or
+    /// auto for one per processor
     ///
     /// A connection stays on one of them, so this helps many connections, not one. A new TUN
     /// interface is made with several queues; an existing one must have been (ip tuntap add ...
@@ -644,12 +644,12 @@ pub(crate) struct SimArgs {
     /// options.
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pub(crate) snaplen: Option<u32>,
-    /// Make octets of every packet, with all data: slower, and the results are the same
+    /// Serialize every packet, data included: slower, with the same results
     #[arg(long)]
     pub(crate) wire: bool,
     /// Axis along the bottom of a sweep's plots [default: the numbers with the most values]
     ///
-    /// KEY is one that is swept, or its end: delay for link.wire.delay.
+    /// KEY is a swept key or its last part: delay for link.wire.delay.
     #[arg(long, value_name = "KEY", requires = "plot")]
     pub(crate) x: Option<String>,
     /// Axis with a line for each value [default: the names with the fewest values]
@@ -696,8 +696,8 @@ version of ackline are the same.";
 /// written. Scenario, values, seed and version of ackline must be the same; a run that is there
 /// twice must be the same, too. If a point is missing, its number is named and nothing is written.
 ///
-/// Of folders of ackline evaluate the finished runs are joined, and ackline evaluate --out makes the
-/// table of them, and runs what is missing.
+/// The finished runs of folders of ackline evaluate are joined; ackline evaluate --out then runs
+/// what is missing and makes the table.
 #[derive(Args)]
 #[command(after_long_help = MERGE_EXAMPLES)]
 pub(crate) struct MergeArgs {
@@ -761,8 +761,8 @@ pub(crate) struct ReproduceArgs {
     ///
     /// a3, acwap, dclor, kalampoukas and ls-aimd have one of a few minutes each; --quick takes
     /// seconds. Needs TUN devices, root or user namespaces, and a machine with nothing else to do.
-    /// Runs that it did not keep up with are INVALID, run again at most twice, and count for
-    /// nothing.
+    /// Runs that the machine did not keep up with are INVALID: they are repeated at most twice, and
+    /// not counted.
     #[arg(long)]
     pub(crate) live: bool,
     /// How departures of live runs are waited for
@@ -771,8 +771,8 @@ pub(crate) struct ReproduceArgs {
     /// Priority of the thread that emulates live runs: nice:-20 to nice:19, or real-time, fifo:1 to
     /// fifo:99 [default: the usual one]
     ///
-    /// It needs root, CAP_SYS_NICE, or limits that allow it (ulimit -e, ulimit -r). Hosts do not
-    /// have it; the page says it.
+    /// Needs root, CAP_SYS_NICE, or limits that allow it (ulimit -e, ulimit -r). The threads of
+    /// hosts keep the usual priority. The page states it.
     #[arg(long, value_name = "KIND:N", requires = "live", conflicts_with = "from")]
     pub(crate) priority: Option<Priority>,
     /// Only these tables or figures, as named by --list: 15.2 or 15.1,15.3
@@ -784,8 +784,8 @@ pub(crate) struct ReproduceArgs {
     /// Make everything from the data in this folder (data/ in an earlier --out), and run nothing
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "seeds", "scale", "cache", "no_cache"])]
     pub(crate) from: Option<PathBuf>,
-    /// If the data are of other sources than this program, run a fixed sample of their simulations,
-    /// and fail if one gives something else
+    /// If other sources than this program's made the data, repeat a fixed sample of the
+    /// simulations, and fail if a result differs
     #[arg(long, requires = "from", conflicts_with_all = ["tables", "live"])]
     pub(crate) sample: bool,
     /// Run every simulation anew, whatever was kept, and write pages, figures and data to --out
@@ -931,7 +931,7 @@ pub(crate) enum NewKind {
 /// Tell the story of each connection in a capture or a trace
 ///
 /// Reads pcap and pcapng files of any TCP stack: of tcpdump, Wireshark, --pcap and sim --pcap.
-/// Tells of each connection how it was opened, how slow start ended, what limited the sender (its
+/// Tells for each connection how it was opened, how slow start ended, what limited the sender (its
 /// application, the receiver's window, the congestion window, pacing, the path), what was sent
 /// again, how that loss was found and whether it was needless, what the connection's own queue adds
 /// to its round trips, and who ended it. The capture may be of either end or of the middle of the
@@ -941,7 +941,7 @@ pub(crate) enum NewKind {
 /// losses, timeouts, their verdicts, phases and windows are then stated, and what limited that
 /// sender follows from them.
 ///
-/// Several captures are parts of one, in this order; each trace is one of its own. Memory is
+/// Several captures are read as one, in the order given; each trace stands alone. Memory is
 /// bounded, whatever their size.
 #[derive(Args)]
 #[command(after_long_help = EXPLAIN_EXAMPLES)]

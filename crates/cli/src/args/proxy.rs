@@ -158,8 +158,8 @@ pub(crate) struct ProxyDeviceArgs {
     /// Exchange single packets with complete checksums: no super-packets, no offload
     #[arg(long, conflicts_with_all = ["fd", "socket"])]
     pub(crate) plain: bool,
-    /// Divide the stack over so many threads, each with a queue of the TUN interface: a number, or
-    /// auto for one per processor
+    /// Divide the stack over this many threads, each with a queue of the TUN interface: a number,
+    /// or auto for one per processor
     ///
     /// A new interface is made with several queues; an existing one must have been (ip tuntap add
     /// ... multi_queue).
