@@ -50,7 +50,7 @@ const SLOW_WINDOW: f64 = 2.0;
 enum Slowdown {
     /// None before slow start has ended.
     None,
-    /// So many round trips are left until one.
+    /// Round trips until the next one.
     After(u32),
     /// One comes at this instant.
     At(Instant),

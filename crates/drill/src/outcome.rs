@@ -90,7 +90,7 @@ pub struct Passed {
 pub struct Report {
     /// The result, except for what Python has to say ([`judge`](crate::judge)).
     pub outcome: Outcome,
-    /// Whose defaults it ran with.
+    /// Defaults that it ran with.
     pub profile: Profile,
     /// In what answers could differ.
     pub relax: Relax,

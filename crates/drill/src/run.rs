@@ -141,7 +141,7 @@ struct Pending<'a> {
     tolerance: u64,
 }
 
-/// Who is under test.
+/// The stack under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UnderTest {
     Nobody,

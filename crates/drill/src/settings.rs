@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-/// Whose defaults a script is written for.
+/// Stack whose defaults a script assumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
@@ -534,7 +534,7 @@ pub struct Environment {
     pub remote: SocketAddr,
     /// The MTU between them.
     pub mtu: u32,
-    /// Whose defaults the script is written for.
+    /// Stack whose defaults the script assumes.
     pub profile: Profile,
 }
 

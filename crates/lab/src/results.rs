@@ -54,9 +54,9 @@ pub struct FlowResult {
     pub name: String,
     /// The application of the scenario that it belongs to.
     pub app: String,
-    /// Who sends the data.
+    /// Node that sends the data.
     pub sender: String,
-    /// Who receives it.
+    /// Node that receives it.
     pub receiver: String,
     /// Name of the sender's congestion control.
     pub cc: String,

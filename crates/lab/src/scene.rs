@@ -30,9 +30,9 @@ pub struct SceneLink {
 /// How much a queue holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QueueLimit {
-    /// So many packets.
+    /// Packets.
     Packets(f64),
-    /// So many bytes.
+    /// Bytes.
     Bytes(f64),
     /// Anything, or what depends on a rate that changes.
     Open,

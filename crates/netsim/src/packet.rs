@@ -81,7 +81,7 @@ pub struct PacketData {
     pub sent_at: Instant,
     /// Number of the packet within the simulation; duplicates have the number of their original.
     pub number: u64,
-    /// Who sent it, for recorders.
+    /// Sender, for recorders.
     pub origin: Origin,
     body: Body,
     /// It stands for several, and passes as one.

@@ -30,7 +30,7 @@ impl LinkType {
     }
 }
 
-/// Which way a packet passed its interface.
+/// Direction in which a packet passed its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Into the host.
@@ -50,7 +50,7 @@ pub struct Packet<'a> {
     pub original: u32,
     /// The captured bytes: the packet, or its start.
     pub data: &'a [u8],
-    /// Which way it went, if the interface is a host's.
+    /// Its direction, if the interface is a host's.
     pub direction: Option<Direction>,
     /// What is to be said of it; empty if nothing.
     pub comment: &'a str,

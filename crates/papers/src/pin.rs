@@ -37,7 +37,7 @@ pub struct Pin {
     pub extent: Option<Extent>,
 }
 
-/// How much of a study is run.
+/// Extent of a study's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extent {

@@ -1,4 +1,4 @@
-//! From what a figure holds to a canvas, and from there to a page or a file.
+//! Draws a figure on a canvas, and writes that to a page or a file.
 
 use super::canvas::Canvas;
 use super::chart::{Chart, Panels};

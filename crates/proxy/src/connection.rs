@@ -48,7 +48,7 @@ pub(crate) async fn carry(shared: &Shared, client: Client) {
 struct Open {
     inside: StackStream,
     outside: OutsideStream,
-    /// What the destination has sent already.
+    /// Data that the destination has sent already.
     early: Vec<u8>,
 }
 

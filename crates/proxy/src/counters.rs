@@ -1,4 +1,4 @@
-//! What a proxy counts.
+//! Counters of a proxy.
 
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ macro_rules! counters {
             $($(#[doc = $doc])+ pub(crate) $name: Count,)*
         }
 
-        /// What a proxy has counted.
+        /// Counters of a proxy.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
         #[non_exhaustive]
         pub struct Stats {

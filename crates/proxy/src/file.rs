@@ -23,21 +23,21 @@ use std::str::FromStr;
 use std::sync::Arc;
 use toml::Spanned;
 
-/// What a file says. The default is that of an empty one.
+/// Contents of a file. The default is that of an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigFile {
-    /// What becomes of connections and flows.
+    /// Rules for connections and flows, in order.
     pub rules: Vec<Rule>,
-    /// What becomes of those that no rule matches.
+    /// Action for those that no rule matches.
     pub otherwise: Option<Action>,
     /// Resolvers, in the order in which they are asked; empty if the file
     /// does not say.
     pub dns: Vec<Resolver>,
     /// Names that the proxy answers itself.
     pub hosts: Hosts,
-    /// What the names are for.
+    /// What names are used for.
     pub names: Option<NameUse>,
-    /// Whose datagrams reach a client's UDP socket.
+    /// Sources whose datagrams reach a client's UDP socket.
     pub udp_filtering: Option<Filtering>,
     /// Ports of this machine that lead to guests.
     pub publish: Vec<Publish>,

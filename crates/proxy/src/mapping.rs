@@ -24,7 +24,7 @@ use tokio::sync::{Notify, OnceCell, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Whose datagrams reach a client's socket (RFC 4787, section 5).
+/// Filtering: sources whose datagrams reach a client's socket (RFC 4787, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filtering {
@@ -50,7 +50,7 @@ impl FromStr for Filtering {
     }
 }
 
-/// What a mapping is of.
+/// Key of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     client: SocketAddr,

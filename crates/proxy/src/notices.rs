@@ -12,7 +12,7 @@ const AGAIN: Duration = Duration::from_secs(60);
 /// Receiver of the notices.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What has been told.
+/// Notices that have been printed.
 pub(crate) struct Notices {
     say: Option<Say>,
     told: Mutex<HashMap<String, Instant>>,

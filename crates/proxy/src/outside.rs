@@ -1,4 +1,4 @@
-//! What leads out: sockets of the kernel, or of another stack.
+//! The way out: sockets of the kernel, or of another stack.
 
 use crate::eyeballs;
 use crate::machine::Machine;
@@ -19,7 +19,7 @@ const IDLE: Duration = Duration::from_secs(60);
 const INTERVAL: Duration = Duration::from_secs(10);
 const PROBES: u32 = 6;
 
-/// By what connections and flows leave for their destination, or for an upstream's server.
+/// Stack through which connections and flows reach their destination, or an upstream's server.
 #[derive(Clone, Debug, Default)]
 pub enum Exit {
     /// Sockets of the kernel.
@@ -98,7 +98,7 @@ impl WayOut {
         }
     }
 
-    /// What is for `to` would not come back to the proxy.
+    /// Checks that traffic to `to` would not come back to the proxy.
     ///
     /// # Errors
     /// If it would.
@@ -139,7 +139,7 @@ pub(crate) fn keep_alive(stream: &net::TcpStream) {
     let _ = sockopt::set_tcp_keepcnt(stream, PROBES);
 }
 
-/// What a socket for datagrams to anybody is for.
+/// Kind of client for which a socket exchanges datagrams with anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
     V4,

@@ -106,12 +106,12 @@ impl Default for Config {
     }
 }
 
-/// What all connections and flows share.
+/// State that all connections and flows share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     direct: Arc<Upstream>,
     machine: Arc<Machine>,
-    /// By what connections and flows leave.
+    /// Way out of connections and flows.
     pub(crate) out: WayOut,
     /// By the kernel's sockets.
     near: WayOut,
@@ -207,7 +207,7 @@ impl Proxy {
         })
     }
 
-    /// What it counts.
+    /// Its counters.
     #[must_use]
     pub fn meter(&self) -> Meter {
         Meter(self.shared.clone())
@@ -356,7 +356,7 @@ pub(crate) enum Way {
 }
 
 impl Shared {
-    /// By what questions to the resolver leave.
+    /// Way out of queries to the resolver.
     pub(crate) const fn out_to_resolver(&self) -> &WayOut {
         if self.config.resolver_is_near { &self.near } else { &self.out }
     }
@@ -441,7 +441,7 @@ impl Shared {
         if has_answer { Way::Resolvers(ways) } else { self.end_by_rule(end) }
     }
 
-    /// What a rule ends.
+    /// Refused by a rule.
     fn end_by_rule(&self, action: &Action) -> Way {
         if *action == Action::Drop {
             self.counters.rule_dropped.one();

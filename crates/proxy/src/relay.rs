@@ -31,7 +31,7 @@ const MOST: usize = 128 << 10;
 /// A sender that was silent for this time no longer sends bulk data.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// So much in one read is bulk data, of which there will be more.
+/// A read of this many bytes is bulk data, which more will follow.
 const BULK: usize = 16 << 10;
 
 /// The part of a stream that is read.
@@ -99,7 +99,7 @@ impl<'a> Window<'a> {
         Ok(Self { windows, usual, limit: usual, passed: 0, sending: None })
     }
 
-    /// So many bytes have come on `stream`.
+    /// Notes that `bytes` more have come on `stream`.
     fn on_data(&mut self, stream: &ackline_runtime::TcpStream, bytes: usize) -> io::Result<()> {
         self.passed = self.passed.saturating_add(bytes);
         if self.passed < BULK {

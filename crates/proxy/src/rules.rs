@@ -1,4 +1,4 @@
-//! Which way a connection or flow takes: the first rule that it matches decides.
+//! Rules: the first that a connection or flow matches decides its way.
 
 use crate::names::AddressNames;
 use crate::target::Protocol;
@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// What becomes of a connection or flow.
+/// Action of a rule on a connection or flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// An upstream carries it on.
@@ -33,11 +33,11 @@ pub struct Rule {
     /// has none of them; one that has several names has each. If names of the client were forgotten
     /// that it may still use, what the rule may be for is refused.
     pub domains: Vec<String>,
-    /// What the client speaks.
+    /// Transport protocol.
     pub protocol: Option<Protocol>,
     /// Networks that have the client.
     pub from: Vec<IpNet>,
-    /// What then becomes of it.
+    /// The action.
     pub action: Action,
 }
 
@@ -90,7 +90,7 @@ impl Rules {
         Self { rules: vec![], otherwise: Action::Through(Arc::new(upstream)) }
     }
 
-    /// What becomes of what `client` sends to `address`, which it knows as `known`.
+    /// Action on traffic of `client` to `address`, which the client knows as `known`.
     pub(crate) fn verdict(
         &self,
         client: IpAddr,
@@ -121,7 +121,7 @@ impl Rules {
     }
 }
 
-/// What rules say.
+/// Decision of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<'a> {
     /// This; `by_address` if a rule with networks had a say, whether it matched or not. Then the

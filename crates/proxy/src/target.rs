@@ -29,7 +29,7 @@ impl From<SocketAddr> for Target {
     }
 }
 
-/// What a client speaks.
+/// Transport protocol of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {

@@ -16,7 +16,7 @@ pub struct Info {
     /// The connection. `info.snd_cwnd` stands for `info.tcp.snd_cwnd`, and so on.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub tcp: TcpInfo,
-    /// What its policies show of themselves.
+    /// Metrics of its policies.
     pub metrics: PolicyMetrics,
 }
 
@@ -62,7 +62,7 @@ pub struct PolicyMetrics {
 pub struct SchedulerInfo {
     /// Its name.
     pub name: &'static str,
-    /// What it shows of itself.
+    /// Its metrics.
     pub metrics: MetricList,
 }
 

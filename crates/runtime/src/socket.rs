@@ -338,7 +338,7 @@ impl TcpSocket {
         Ok(None)
     }
 
-    /// What is done with TCP Fast Open.
+    /// Use of TCP Fast Open.
     ///
     /// # Errors
     /// None.

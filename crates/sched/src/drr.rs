@@ -155,7 +155,7 @@ impl Drr {
         self
     }
 
-    /// Whose turn it is.
+    /// Connection whose turn it is.
     fn current(&self) -> Option<usize> {
         self.lined_up().next()
     }

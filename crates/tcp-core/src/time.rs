@@ -153,7 +153,7 @@ impl Duration {
         u32::try_from(self.0.saturating_add(phase) >> COARSE).unwrap_or(u32::MAX)
     }
 
-    /// So many of these units.
+    /// This number of units.
     pub(crate) const fn from_coarse(units: u32) -> Self {
         Self((units as u64) << COARSE)
     }

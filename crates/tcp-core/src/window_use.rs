@@ -1,4 +1,4 @@
-//! How much of the congestion window the flow uses: the condition for raising it.
+//! Use of the congestion window by the flow: the condition for raising it.
 //!
 //! A window that the flow does not fill says nothing about the path, and must not grow without
 //! limit (RFC 7661). A flight that fills it has used it, whether or not more data is waiting. Like

@@ -14,7 +14,7 @@
 //! for it, or that others wait for, leaves nobody who could go on: shuttle calls that a deadlock,
 //! and prints the seed of the schedule.
 //!
-//! A driver here does with its `Links` what the real one does in a turn, in the same order, and
+//! A driver here does with its `HubPort` what the real one does in a turn, in the same order, and
 //! nothing else. So the models cover who wakes whom, who takes what, the end of a stack and a shard
 //! that stops; who sends what the scheduler of all releases; a driver that returns when an
 //! application has the lock; and who may have how much of what all share. They do not cover what is
@@ -50,7 +50,7 @@ use ackline_tcp_core::policy::sched::{
 use ackline_tcp_core::policy::spec::{PolicyKind, resolve};
 use ackline_tcp_core::steering::Steering;
 use ackline_tcp_core::{ConnId, Instant, RxPacket, SeqNum};
-use hub::{Hub, Links};
+use hub::{Hub, HubPort};
 use lock::Lock;
 use reserve::{HostMemory, HostRate, Limit, MemoryPart, Pool};
 use shuttle::{check_random, future, thread};
@@ -101,25 +101,25 @@ fn run(schedules: usize) {
     }
 }
 
-fn links(shards: usize) -> Vec<Links> {
+fn hub_ports(shards: usize) -> Vec<HubPort> {
     let hub = sync::Arc::new(Hub::new(Steering::new(shards, &[0; 32])));
-    (0..shards).map(|index| Links::new(hub.clone(), index)).collect()
+    (0..shards).map(|index| HubPort::new(hub.clone(), index)).collect()
 }
 
 /// Copies a packet for `owner`, or several, and delivers them.
-fn give(links: &mut Links, owner: usize, packets: usize) {
+fn give(hub_port: &mut HubPort, owner: usize, packets: usize) {
     for _ in 0..packets {
-        links.hand_over(owner, &[], &RxPacket::new(&[7]));
+        hub_port.hand_over(owner, &[], &RxPacket::new(&[7]));
     }
-    links.deliver();
+    hub_port.deliver();
 }
 
 /// The packets that are there.
-fn take(links: &mut Links) -> usize {
+fn take(hub_port: &mut HubPort) -> usize {
     let mut taken = 0;
-    while let Some(parcel) = links.take() {
-        taken += parcel.iter().count();
-        links.give_back(parcel);
+    while let Some(batch) = hub_port.take() {
+        taken += batch.iter().count();
+        hub_port.give_back(batch);
     }
     taken
 }
@@ -127,15 +127,15 @@ fn take(links: &mut Links) -> usize {
 /// A driver's turns, between which it sleeps, until it is `over`. It asks again when it has said
 /// that it sleeps, because the last of the others may have come to rest meanwhile. Returns the
 /// packets that it has taken.
-fn drive(links: &mut Links, over: impl Fn(&mut Links, usize) -> bool) -> usize {
+fn drive(hub_port: &mut HubPort, over: impl Fn(&mut HubPort, usize) -> bool) -> usize {
     let mut taken = 0;
     future::block_on(poll_fn(|cx| {
         loop {
-            taken += take(links);
-            if over(links, taken) {
+            taken += take(hub_port);
+            if over(hub_port, taken) {
                 return Poll::Ready(());
             }
-            if links.sleep(cx.waker()) && !over(links, taken) {
+            if hub_port.sleep(cx.waker()) && !over(hub_port, taken) {
                 return Poll::Pending;
             }
         }
@@ -146,10 +146,10 @@ fn drive(links: &mut Links, over: impl Fn(&mut Links, usize) -> bool) -> usize {
 /// Two shards have packets for a third, in several batches. It has all of them before it ends.
 fn packets_for_a_sleeper() {
     const BATCHES: [usize; 3] = [1, 2, 1];
-    let mut shards = links(3).into_iter();
+    let mut shards = hub_ports(3).into_iter();
     let Some(mut owner) = shards.next() else { return };
-    for mut links in shards {
-        thread::spawn(move || BATCHES.iter().for_each(|&packets| give(&mut links, 0, packets)));
+    for mut hub_port in shards {
+        thread::spawn(move || BATCHES.iter().for_each(|&packets| give(&mut hub_port, 0, packets)));
     }
     let all = 2 * BATCHES.iter().sum::<usize>();
     drive(&mut owner, |_, taken| taken == all);
@@ -159,11 +159,11 @@ fn packets_for_a_sleeper() {
 /// No handle is left, and each shard still has something for the next one. All end, whoever is the
 /// last.
 fn all_come_to_rest() {
-    let shards = links(3).into_iter().map(|mut links| {
+    let shards = hub_ports(3).into_iter().map(|mut hub_port| {
         thread::spawn(move || {
-            let next = (links.index + 1) % 3;
-            give(&mut links, next, 1);
-            drive(&mut links, |links, _| links.rest());
+            let next = (hub_port.index + 1) % 3;
+            give(&mut hub_port, next, 1);
+            drive(&mut hub_port, |hub_port, _| hub_port.rest());
         })
     });
     for shard in shards.collect::<Vec<_>>() {
@@ -175,14 +175,14 @@ fn all_come_to_rest() {
 /// end, and each packet was taken or is counted as dropped.
 fn one_stops() {
     const PACKETS: usize = 2;
-    let mut shards = links(3).into_iter();
+    let mut shards = hub_ports(3).into_iter();
     let Some(mut stopping) = shards.next() else { return };
-    let others = shards.map(|mut links| {
+    let others = shards.map(|mut hub_port| {
         thread::spawn(move || {
             for _ in 0..PACKETS {
-                give(&mut links, 0, 1);
+                give(&mut hub_port, 0, 1);
             }
-            drive(&mut links, |links, _| links.rest());
+            drive(&mut hub_port, |hub_port, _| hub_port.rest());
         })
     });
     let others: Vec<_> = others.collect();
@@ -209,12 +209,12 @@ fn at_the_scheduler() {
     let make = resolve(ackline_sched::SCHED, PolicyKind::Sched, "fifo:limit=1").expect("a scheduler");
     let ways = egress::for_all(make(), &hub).into_iter().enumerate();
     let shards = ways.map(|(index, mut way)| {
-        let mut links = Links::new(hub.clone(), index);
+        let mut hub_port = HubPort::new(hub.clone(), index);
         thread::spawn(move || {
             let (mut given, mut sent, mut deferred) = (0, 0, false);
             future::block_on(poll_fn(|cx| {
                 loop {
-                    take(&mut links);
+                    take(&mut hub_port);
                     deferred = deferred && way.poll_resume().is_none();
                     while given < PACKETS && !deferred {
                         deferred = given > sent && way.admit(NOW, &ASK) == Admission::Deferred;
@@ -233,7 +233,7 @@ fn at_the_scheduler() {
                     if sent == PACKETS {
                         return Poll::Ready(());
                     }
-                    if links.sleep(cx.waker()) {
+                    if hub_port.sleep(cx.waker()) {
                         return Poll::Pending;
                     }
                 }
@@ -273,7 +273,7 @@ fn at_the_lock() {
 
 /// A shard needs what another one has, which sleeps: it notices.
 fn one_is_called() {
-    let mut shards = links(2).into_iter();
+    let mut shards = hub_ports(2).into_iter();
     let (Some(needing), Some(mut other)) = (shards.next(), shards.next()) else { return };
     let host = sync::Arc::new(HostMemory::new(1_000, 2));
     let (needs, has) = (MemoryPart::new(host.clone()), MemoryPart::new(host));

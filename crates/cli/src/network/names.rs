@@ -16,7 +16,7 @@ const MOST: usize = 3;
 const LONGEST: u64 = 30;
 const MOST_ATTEMPTS: u32 = 5;
 
-/// Who resolves names.
+/// Resolvers of names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     /// Stand behind port 53 of the base address.

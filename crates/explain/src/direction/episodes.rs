@@ -130,7 +130,7 @@ impl Episodes {
         }
     }
 
-    /// So much is in flight.
+    /// Bytes in flight.
     pub(super) fn flight(&mut self, at_ns: u64, flight: u64) {
         if self.open.is_none()
             && at_ns < self.watch_until_ns

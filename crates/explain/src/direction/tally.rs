@@ -142,7 +142,7 @@ impl Tally {
         }
     }
 
-    /// So much is in flight.
+    /// Bytes in flight.
     pub(super) fn in_flight(&mut self, at: u64, flight: u64) {
         self.max_flight = self.max_flight.max(flight);
         self.episodes.flight(at, flight);

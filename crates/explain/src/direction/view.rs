@@ -19,7 +19,7 @@ struct UnderWay {
 #[derive(Debug)]
 pub(super) struct SenderView {
     under_way: VecDeque<UnderWay>,
-    /// So many are kept at most.
+    /// Maximum number that is kept.
     limit: usize,
     una: u64,
     sacked: u64,

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 /// The data that one end sent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Direction {
-    /// Who sent it.
+    /// The sender.
     pub from: SocketAddr,
     /// Octets of the stream that passed, or were acknowledged, each counted once.
     pub bytes: u64,
@@ -65,7 +65,7 @@ pub struct Direction {
     pub uncaptured: u64,
     /// Octets that passed and were never acknowledged.
     pub unacknowledged: u64,
-    /// So many packets were in flight that some are kept as one.
+    /// More packets were in flight than are kept apart: some are merged.
     pub merged: bool,
     /// What can be drawn of it, if [`Limits::drawn`](crate::Limits::drawn) asks for it.
     #[serde(skip)]

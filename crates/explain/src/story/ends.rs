@@ -80,9 +80,9 @@ pub struct Offer {
 pub struct End {
     /// When each end's first FIN passed: the client's, the server's.
     pub fin_at_ns: [Option<u64>; 2],
-    /// Whose FIN was acknowledged.
+    /// Ends whose FIN was acknowledged.
     pub fin_acked: [bool; 2],
-    /// Who sent the first RST, and when.
+    /// Sender of the first RST, and its time.
     pub reset: Option<Reset>,
     /// Keep-alives.
     pub keep_alives: u64,

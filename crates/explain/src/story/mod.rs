@@ -87,9 +87,9 @@ pub struct Connection {
     pub number: u64,
     /// What its story was read from.
     pub source: Source,
-    /// Who opened it; without a SYN, who sent the first packet.
+    /// The client; without a SYN, the sender of the first packet.
     pub client: SocketAddr,
-    /// Who accepted it.
+    /// The server.
     pub server: SocketAddr,
     /// When it began: nanoseconds since 1970, since the start of a simulation, or since the begin
     /// of a trace.

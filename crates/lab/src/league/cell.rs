@@ -24,7 +24,7 @@ pub struct Cell {
     pub seeds: u32,
     /// Millions of data packets of one run, about: what it costs.
     pub packets: f64,
-    /// Who takes part.
+    /// Flows that take part.
     pub(super) takes: Takes,
     /// What its measures refer to.
     pub(super) facts: Facts,

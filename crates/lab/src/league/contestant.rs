@@ -1,4 +1,4 @@
-//! Who takes part: a policy of the registry, with parameters.
+//! A contestant: a policy of the registry, with parameters.
 
 use ackline_registry::Registry;
 use ackline_tcp_core::config::Ecn;

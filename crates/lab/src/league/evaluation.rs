@@ -12,7 +12,7 @@ use ackline_registry::Registry;
 /// A contestant, and what each criterion says of it.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Who.
+    /// The contestant.
     pub contestant: Contestant,
     /// In the order of the criteria.
     pub(super) outcomes: Vec<Outcome>,

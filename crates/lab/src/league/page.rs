@@ -139,7 +139,7 @@ impl Evaluation {
         text
     }
 
-    /// Who is inside all bars, and who is beyond the second one where.
+    /// Controls inside all bars, and for the others where they exceed the second one.
     fn standing_out(&self) -> String {
         let criteria = self.criteria();
         let named = |row: &Row, verdict: Verdict| -> Vec<&'static str> {

@@ -25,7 +25,7 @@ pub struct LeagueResult {
     pub version: String,
     /// The hash of the simulator's sources.
     pub engine: String,
-    /// Who, with what the criteria say.
+    /// Contestants, with their results by criterion.
     pub entries: Vec<Entry>,
     /// The victims alone, by cell and seed.
     pub alone: Vec<Cells>,
@@ -36,7 +36,7 @@ pub struct LeagueResult {
 /// A contestant in a document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Who.
+    /// The contestant.
     pub contestant: Contestant,
     /// By criterion.
     pub criteria: BTreeMap<String, Vec<CellVerdict>>,

@@ -220,9 +220,9 @@ pub(crate) enum End {
 /// The two ends of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
-    /// Who opens the connection.
+    /// Node that opens the connection.
     pub(crate) opener: End,
-    /// Who accepts it.
+    /// Node that accepts it.
     pub(crate) acceptor: End,
 }
 

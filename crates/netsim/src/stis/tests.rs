@@ -13,7 +13,7 @@ struct Bench {
     dropped: Vec<u64>,
 }
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     There,

@@ -50,7 +50,7 @@ impl IpStackUnknownTransport {
         Some(Self { src: ip.src, dst: ip.dst, protocol: IpNumber(protocol), payload, mtu, packets })
     }
 
-    /// Who sent it.
+    /// Sender.
     #[must_use]
     pub const fn src_addr(&self) -> IpAddr {
         self.src

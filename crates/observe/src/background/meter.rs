@@ -39,12 +39,12 @@ impl Meter {
         Recorded { written, dropped, unwritten }
     }
 
-    /// So many more found the queue full.
+    /// Counts entries that found the queue full.
     pub(super) fn add_dropped(&self, count: u64) {
         self.0.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// So many have been written in all, and so many came too late.
+    /// Sets how many have been written in all, and how many came too late.
     pub(super) fn set(&self, written: u64, unwritten: u64) {
         self.0.written.store(written, Ordering::Relaxed);
         self.0.unwritten.store(unwritten, Ordering::Relaxed);

@@ -10,7 +10,7 @@ const GATHER: Duration = Duration::from_millis(10);
 
 /// One thing that waits for the thread.
 pub(crate) trait Queued {
-    /// So many came while the queue was full.
+    /// Entries that came while the queue was full.
     fn gap(count: u64) -> Self;
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Sent {
 pub(super) enum Record {
     Packet(PacketRecord),
     Event(ConnId, Instant, TraceEvent),
-    /// So many packets came while the queue was full.
+    /// Packets that came while the queue was full.
     Gap(u64),
 }
 

@@ -22,7 +22,7 @@ pub const RECORD_SEPARATOR: u8 = 0x1e;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Waiting {
     Event(Instant, ConnId, TraceEvent),
-    /// So many events came while the queue was full.
+    /// Events that came while the queue was full.
     Gap(u64),
 }
 

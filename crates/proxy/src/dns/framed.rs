@@ -13,9 +13,9 @@ const MOST_UNSENT: usize = 2 * 65_537;
 #[derive(Debug)]
 pub(crate) struct Framed<S> {
     stream: S,
-    /// What has come of the next messages.
+    /// Bytes received of the next messages.
     read: Vec<u8>,
-    /// What has not been written yet.
+    /// Bytes that have not been written yet.
     unsent: Vec<u8>,
 }
 

@@ -160,14 +160,14 @@ struct Open {
     unhelpful: Option<Vec<u8>>,
 }
 
-/// What leads to the resolver.
+/// Way to the resolver.
 enum Line {
     Closed,
     Opening(Pin<Box<dyn Future<Output = Result<ToResolver, ConnectError>> + Send>>),
     Open(ToResolver),
 }
 
-/// What has happened on a line.
+/// Event on a connection to a resolver.
 enum News {
     Opened,
     Answer(Vec<u8>),

@@ -4,7 +4,7 @@ use crate::clients::Limits;
 use ackline_tcp_core::Duration;
 use ackline_tcp_core::policy::spec::{Key, Keyed, Params};
 
-/// What the table `[limits]` says.
+/// The table `[limits]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileLimits {
     /// Limits of clients.

@@ -4,7 +4,7 @@
 use super::spec::ProxyHeader;
 use std::net::{IpAddr, SocketAddr};
 
-/// What version 2 begins with.
+/// Signature of version 2.
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
 /// The header of a connection of `client` to `to`, which are of the same IP version.

@@ -46,7 +46,7 @@ pub enum PublishError {
     Listen {
         /// The address and port.
         address: SocketAddr,
-        /// What the kernel says.
+        /// The kernel's error.
         error: io::Error,
     },
     /// The proxy has ended.
@@ -74,7 +74,7 @@ struct Inner {
     open: Mutex<Option<Vec<Entry>>>,
 }
 
-/// What every published port needs.
+/// Shared state of all published ports.
 #[derive(Clone)]
 struct Base {
     shared: Arc<Shared>,
@@ -146,7 +146,7 @@ impl Publisher {
         entries.len() < before
     }
 
-    /// What is published now.
+    /// Ports that are published now.
     #[must_use]
     pub fn list(&self) -> Vec<Published> {
         self.lock().iter().flatten().map(|entry| entry.published.clone()).collect()

@@ -1,4 +1,4 @@
-//! What is published, as people write it.
+//! Notation of a published port.
 
 use crate::target::Protocol;
 use std::fmt;
@@ -50,7 +50,7 @@ pub enum PublishSyntax {
     /// A listening address and a guest of different IP versions.
     #[error("the address and the guest must be of the same IP version")]
     Versions,
-    /// What is behind the comma.
+    /// An unknown option after the comma.
     #[error("the only option is proxy=1 or proxy=2, the version of the PROXY protocol, for TCP")]
     Option,
 }
@@ -163,7 +163,7 @@ fn range(f: &mut fmt::Formatter<'_>, first: u16, last: u16) -> fmt::Result {
     if first == last { write!(f, "{first}") } else { write!(f, "{first}-{last}") }
 }
 
-/// What stands between two colons.
+/// A part between two colons.
 #[derive(Clone, Copy)]
 enum Word {
     Address(IpAddr),

@@ -1,4 +1,4 @@
-//! What carries connections and flows on.
+//! Upstreams: servers that carry connections and flows on.
 
 mod http;
 mod socks5;
@@ -37,7 +37,7 @@ pub(crate) const HEADER: usize = 300;
 #[derive(Debug)]
 pub(crate) struct Connected {
     pub(crate) stream: Stream,
-    /// What the destination has sent already.
+    /// Data that the destination has sent already.
     pub(crate) early: Vec<u8>,
 }
 
@@ -188,7 +188,7 @@ pub(crate) enum Inward {
 }
 
 impl Outlet {
-    /// What is before a datagram to `to`.
+    /// Header of a datagram to `to`.
     pub(crate) fn header(&self, to: SocketAddr) -> Vec<u8> {
         match self {
             Self::Direct(_) => vec![],

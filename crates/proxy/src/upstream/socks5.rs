@@ -141,7 +141,7 @@ fn ip(bytes: &[u8], kind: u8) -> Option<IpAddr> {
     }
 }
 
-/// What is before each datagram to `to` (RFC 1928, section 7).
+/// Header of each datagram to `to` (RFC 1928, section 7).
 pub(super) fn header(to: SocketAddr) -> Vec<u8> {
     [&[0; 3][..], &place(&to.into())].concat()
 }

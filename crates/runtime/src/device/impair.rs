@@ -76,7 +76,7 @@ pub struct ImpairConfig {
     pub outgoing: Impairment,
     /// Impairment of received packets.
     pub incoming: Impairment,
-    /// What counts as one packet.
+    /// Unit that counts as one packet.
     pub super_packets: SuperPackets,
     /// Maximum packets queued in each direction, at least 1. If the queue is full, sends find the
     /// device full, and receives leave further packets in the device.
@@ -302,13 +302,13 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// What happened to packets that were sent.
+    /// Counters of packets that were sent.
     #[must_use]
     pub fn outgoing(&self) -> ImpairStats {
         self.outgoing.read()
     }
 
-    /// What happened to packets that were received.
+    /// Counters of packets that were received.
     #[must_use]
     pub fn incoming(&self) -> ImpairStats {
         self.incoming.read()

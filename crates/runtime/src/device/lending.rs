@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// super-packets as a stack receives in four turns. Others are freed by whoever has them last.
 const MOST: usize = 64;
 
-/// As many stay while the device is idle.
+/// Buffers that stay while the device is idle.
 const FEW: usize = 8;
 
 /// See the [module documentation](self).

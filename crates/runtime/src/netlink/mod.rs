@@ -29,7 +29,7 @@ const VETH_INFO_PEER: u16 = 1;
 /// The VLAN's number, inside the `IFLA_INFO_DATA` of a "vlan": `include/uapi/linux/if_link.h`.
 const VLAN_INFO_ID: u16 = 1;
 
-/// What the kernel says about an interface.
+/// An interface, as the kernel reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interface {
@@ -399,7 +399,7 @@ impl Netlink {
         Err(Error::system(ACTION, Errno::TIMEDOUT))
     }
 
-    /// Which way this host's own packets for `address` take.
+    /// Looks up the route of this host's own packets to `address`.
     ///
     /// # Errors
     /// If the kernel does not answer.

@@ -20,7 +20,7 @@ const GATHER_BYTES: usize = 1 << 18;
 /// Mean packet size of a turn up to which ACKs may wait for the application's answer.
 const SMALL_PACKET: usize = 512;
 
-/// What a turn received from the device.
+/// Packets that a turn received from the device.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Received {
     pub(super) packets: usize,

@@ -49,7 +49,7 @@ struct State {
     deferred: u64,
 }
 
-/// What the scheduler has for one shard, by the shard's own handles and serial numbers.
+/// The scheduler's part of one shard, by the shard's own handles and serial numbers.
 #[derive(Debug, Default)]
 struct Tray {
     /// Packets that leave next, or are dropped.
@@ -122,16 +122,16 @@ impl ShardEgress {
     }
 
     /// Wakes the drivers of `shards` to look into their trays. The lock must be free.
-    fn nudge(&self, mut shards: Set) {
+    fn wake(&self, mut shards: Set) {
         while shards != 0 {
-            self.host.hub.nudge(shards.trailing_zeros() as usize);
+            self.host.hub.wake(shards.trailing_zeros() as usize);
             shards &= shards - 1;
         }
     }
 
     /// The same for `shards` without this one, which is running.
     fn nudge_others(&self, shards: Set) {
-        self.nudge(shards & !(1 << self.index));
+        self.wake(shards & !(1 << self.index));
     }
 
     fn conn_of_host(&self, conn: ConnId) -> ConnId {
@@ -149,7 +149,7 @@ impl ShardEgress {
         packet
     }
 
-    /// Whose the packet with a serial number of the host is, and that shard's own number.
+    /// Shard that owns the packet with a serial number of the host, and the shard's own number.
     fn split(&self, serial: u64) -> (usize, u64) {
         let shards = self.shards() as u64;
         ((serial % shards) as usize, serial / shards)
@@ -220,7 +220,7 @@ impl EgressScheduler for ShardEgress {
         } else {
             // A packet of another shard may have made room for a connection of this one, which does
             // not come again by itself.
-            self.nudge(owners);
+            self.wake(owners);
         }
         popped
     }
@@ -302,7 +302,7 @@ impl EgressScheduler for ShardEgress {
             );
             state.resume()
         };
-        self.nudge(owners);
+        self.wake(owners);
     }
 
     /// The shard's own, but of a class: that of all shards.

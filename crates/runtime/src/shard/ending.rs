@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-/// What is left to wait for.
+/// What a shutdown still waits for.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     /// Tasks that wait for all connections to end.

@@ -1,4 +1,4 @@
-//! Whose turn it is to run the stack, on a runtime with worker threads.
+//! Hands the right to run the stack from thread to thread, on a runtime with workers.
 //!
 //! There, a driver that has more to do cannot let the applications go first as on a single thread:
 //! a task that wakes itself wakes another worker, too, which takes it. Then driver and application

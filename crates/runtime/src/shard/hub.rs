@@ -1,6 +1,7 @@
-//! What the shards of a stack share: who owns what, who runs, and each one's [inbox](super::inbox).
+//! State that the shards of a stack share: owners, which of them run, and each one's
+//! [inbox](super::inbox).
 
-use super::inbox::{Inbox, Parcel};
+use super::inbox::{Inbox, SteeredBatch};
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Ordering};
 use ackline_tcp_core::RxPacket;
 use ackline_tcp_core::steering::{MAX_SHARDS, Steering};
@@ -32,9 +33,9 @@ impl LiveShards {
         self.0 >> shard & 1 != 0
     }
 
-    /// Who has what belongs to `shard`: another one if it does not run any more, so that its peers
-    /// learn that their connections are gone, and new ones find somebody.
-    pub(crate) const fn heir(self, shard: usize) -> usize {
+    /// Owner of what is steered to `shard`: another one if that shard has stopped, so that the peers
+    /// of its connections get an RST, and new connections are accepted.
+    pub(crate) const fn owner_of(self, shard: usize) -> usize {
         if self.has(shard) || self.0 == 0 {
             return shard;
         }
@@ -62,13 +63,13 @@ impl Hub {
 
     /// The shard that has a connection with this address and this local port.
     pub(crate) fn owner(&self, remote: SocketAddr, local: u16) -> usize {
-        self.alive().heir(self.steering.shard_of(remote, local))
+        self.alive().owner_of(self.steering.shard_of(remote, local))
     }
 
     /// The shard to open the next connection.
     pub(crate) fn next(&self) -> usize {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        self.alive().heir(turn % self.inboxes.len())
+        self.alive().owner_of(turn % self.inboxes.len())
     }
 
     pub(crate) const fn shards(&self) -> usize {
@@ -76,8 +77,8 @@ impl Hub {
     }
 
     /// There is something for a shard to do that no packet tells it of.
-    pub(crate) fn nudge(&self, shard: usize) {
-        if let Some(sleeper) = self.inbox(shard).and_then(Inbox::nudge) {
+    pub(crate) fn wake(&self, shard: usize) {
+        if let Some(sleeper) = self.inbox(shard).and_then(Inbox::wake) {
             sleeper.wake();
         }
     }
@@ -99,12 +100,12 @@ impl Hub {
 
 /// One shard's side of the hub.
 #[derive(Debug)]
-pub(crate) struct Links {
+pub(crate) struct HubPort {
     hub: Arc<Hub>,
     /// Which shard it is.
     pub(crate) index: usize,
-    /// For each shard, what it gets when the batch is over.
-    parcels: Box<[Parcel]>,
+    /// For each shard, packets that it gets once the device's batch is read.
+    batches: Box<[SteeredBatch]>,
     /// The shards for which there is something, one bit each.
     waiting: u64,
     /// Packets handed to others, and taken from them.
@@ -114,10 +115,10 @@ pub(crate) struct Links {
     idle: bool,
 }
 
-impl Links {
+impl HubPort {
     pub(crate) fn new(hub: Arc<Hub>, index: usize) -> Self {
-        let parcels = (0..hub.inboxes.len()).map(|_| Parcel::default()).collect();
-        Self { hub, index, parcels, waiting: 0, handed: 0, taken: 0, idle: false }
+        let batches = (0..hub.inboxes.len()).map(|_| SteeredBatch::default()).collect();
+        Self { hub, index, batches, waiting: 0, handed: 0, taken: 0, idle: false }
     }
 
     pub(crate) fn alive(&self) -> LiveShards {
@@ -127,36 +128,36 @@ impl Links {
     /// The shard that has a received packet.
     #[inline]
     pub(crate) fn owner(&self, alive: LiveShards, packet: &RxPacket<'_>) -> usize {
-        alive.heir(self.hub.steering.shard_for(packet))
+        alive.owner_of(self.hub.steering.shard_for(packet))
     }
 
     /// Copies a packet for its owner, who gets it with [`deliver`](Self::deliver).
     pub(crate) fn hand_over(&mut self, owner: usize, link: &[u8], packet: &RxPacket<'_>) {
-        if let Some(parcel) = self.parcels.get_mut(owner) {
-            parcel.add(link, packet);
+        if let Some(batch) = self.batches.get_mut(owner) {
+            batch.add(link, packet);
             self.waiting |= 1 << owner;
             self.handed += 1;
         }
     }
 
-    /// The batch is over: the others get what is theirs.
+    /// Delivers the packets of other shards: the device's batch is read.
     pub(crate) fn deliver(&mut self) {
         while self.waiting != 0 {
             let owner = self.waiting.trailing_zeros() as usize;
             self.waiting &= self.waiting - 1;
-            if let (Some(inbox), Some(parcel)) = (self.hub.inbox(owner), self.parcels.get_mut(owner))
-                && let Some(sleeper) = inbox.deliver(parcel)
+            if let (Some(inbox), Some(batch)) = (self.hub.inbox(owner), self.batches.get_mut(owner))
+                && let Some(sleeper) = inbox.deliver(batch)
             {
                 sleeper.wake();
             }
         }
     }
 
-    /// The next parcel for this shard.
-    pub(crate) fn take(&mut self) -> Option<Parcel> {
-        let parcel = self.hub.inbox(self.index)?.take()?;
-        self.taken += parcel.len() as u64;
-        Some(parcel)
+    /// The next batch for this shard.
+    pub(crate) fn take(&mut self) -> Option<SteeredBatch> {
+        let batch = self.hub.inbox(self.index)?.take()?;
+        self.taken += batch.len() as u64;
+        Some(batch)
     }
 
     /// Bytes that wait for this shard.
@@ -164,15 +165,15 @@ impl Links {
         self.hub.inbox(self.index).map_or(0, Inbox::waiting_bytes)
     }
 
-    pub(crate) fn give_back(&self, parcel: Parcel) {
+    pub(crate) fn give_back(&self, batch: SteeredBatch) {
         if let Some(inbox) = self.hub.inbox(self.index) {
-            inbox.give_back(parcel);
+            inbox.give_back(batch);
         }
     }
 
     /// The other shards look whether they have to make room.
     pub(crate) fn call_others(&self) {
-        (0..self.hub.shards()).filter(|shard| *shard != self.index).for_each(|shard| self.hub.nudge(shard));
+        (0..self.hub.shards()).filter(|shard| *shard != self.index).for_each(|shard| self.hub.wake(shard));
     }
 
     /// The driver is about to sleep; false if there is something for it.
@@ -210,20 +211,20 @@ mod tests {
     #[test]
     fn what_belonged_to_a_shard_that_has_stopped_goes_to_the_next_one() {
         let alive = LiveShards(0b1011);
-        let heirs: Vec<_> = (0..4).map(|shard| alive.heir(shard)).collect();
-        assert_eq!(heirs, [0, 1, 3, 3]);
-        assert_eq!(LiveShards(0b0011).heir(3), 0);
-        assert_eq!(LiveShards(0).heir(2), 2, "nobody");
-        assert_eq!(LiveShards(1 << 63).heir(0), 63);
+        let owners: Vec<_> = (0..4).map(|shard| alive.owner_of(shard)).collect();
+        assert_eq!(owners, [0, 1, 3, 3]);
+        assert_eq!(LiveShards(0b0011).owner_of(3), 0);
+        assert_eq!(LiveShards(0).owner_of(2), 2, "nobody");
+        assert_eq!(LiveShards(1 << 63).owner_of(0), 63);
     }
 
     #[test]
     fn the_last_shard_to_rest_ends_all() {
         let hub = Arc::new(Hub::new(Steering::new(3, &[0; 32])));
-        let mut links: Vec<_> = (0..3).map(|index| Links::new(hub.clone(), index)).collect();
-        assert!(!links[0].rest() && !links[0].rest(), "once is enough");
-        links[1].stop();
-        assert!(!links[0].rest());
-        assert!(links[2].rest() && links[0].rest());
+        let mut hub_ports: Vec<_> = (0..3).map(|index| HubPort::new(hub.clone(), index)).collect();
+        assert!(!hub_ports[0].rest() && !hub_ports[0].rest(), "once is enough");
+        hub_ports[1].stop();
+        assert!(!hub_ports[0].rest());
+        assert!(hub_ports[2].rest() && hub_ports[0].rest());
     }
 }

@@ -1,13 +1,13 @@
 //! Packets handed from one shard to another.
 //!
-//! A shard that receives packets of its siblings collects them, one [`Parcel`] for each sibling,
-//! and delivers the parcels when its batch is over: one lock, held for some pointers' time, and one
-//! wake-up, however many packets. The buffers go round and round, so nothing is allocated in the
+//! A shard that receives packets of other shards collects them in a [`SteeredBatch`] for each owner,
+//! and delivers these when it has read its device: each delivery is one lock, held while pointers
+//! move, and one wake-up, however many packets. Buffers are reused, so nothing is allocated in the
 //! long run.
 //!
-//! The owner takes all parcels in its turn. Before it sleeps it says so ([`Inbox::sleep`]), which
-//! fails if something has come: whoever delivers finds either a waker, or somebody who will look.
-//! The tests try all orders of these steps, and `tests/models` schedules of threads that take them.
+//! The owner takes all batches in its turn. Before it sleeps it calls [`Inbox::sleep`], which fails
+//! if something has come: a delivery finds either a waker, or an owner that will look again. The
+//! tests try all orders of these steps, and `tests/models` schedules of threads that take them.
 
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use ackline_tcp_core::RxPacket;
@@ -21,20 +21,20 @@ use std::task::Waker;
 const MOST_BYTES: usize = 32 << 20;
 /// Maximum number of packets that wait for a shard.
 const MOST_PACKETS: usize = 32_768;
-/// Parcels that are kept to be filled again.
+/// Empty batches that are kept for reuse.
 const MOST_SPARE: usize = 4;
-/// A parcel that has become larger is not kept.
+/// Capacity in bytes beyond which an empty batch is freed.
 const MOST_KEPT: usize = 1 << 20;
 
 /// Packets for one shard, in order of arrival.
 #[derive(Debug, Default)]
-pub(crate) struct Parcel {
+pub(crate) struct SteeredBatch {
     /// Each packet, behind its link header if there is an observer.
     bytes: Vec<u8>,
     packets: Vec<PacketMeta>,
 }
 
-/// One packet of a parcel.
+/// One packet of a batch.
 #[derive(Clone, Copy, Debug)]
 struct PacketMeta {
     /// Bytes of the link's header, and of the packet.
@@ -44,8 +44,8 @@ struct PacketMeta {
     checksum: RxChecksum,
 }
 
-impl Parcel {
-    /// Copies a packet into the parcel.
+impl SteeredBatch {
+    /// Copies a packet into the batch.
     pub(crate) fn add(&mut self, link: &[u8], packet: &RxPacket<'_>) {
         let [second, third] = packet.more;
         for part in [link, packet.head, second, third] {
@@ -80,7 +80,7 @@ impl Parcel {
     }
 }
 
-/// What waits for one shard.
+/// Packets and requests that wait for one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     queue: Mutex<Queue>,
@@ -88,14 +88,14 @@ pub(crate) struct Inbox {
 
 #[derive(Debug, Default)]
 struct Queue {
-    parcels: VecDeque<Parcel>,
+    batches: VecDeque<SteeredBatch>,
     packets: usize,
     bytes: usize,
-    spare: Vec<Parcel>,
+    spare: Vec<SteeredBatch>,
     /// The owner's driver, while it sleeps.
     waker: Option<Waker>,
     /// There is something for the owner elsewhere.
-    nudged: bool,
+    woken: bool,
     /// The owner does not run any more.
     closed: bool,
     /// Packets that found no room, or no owner.
@@ -108,39 +108,38 @@ impl Inbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Delivers a parcel, which is empty after it. Returns the owner's driver if it sleeps. What
+    /// Delivers a batch, which is empty after it. Returns the owner's driver if it sleeps. What
     /// has no room is dropped, as by a full device queue, and counted.
-    pub(crate) fn deliver(&self, parcel: &mut Parcel) -> Option<Waker> {
+    pub(crate) fn deliver(&self, batch: &mut SteeredBatch) -> Option<Waker> {
         let mut queue = self.lock();
-        let full =
-            queue.packets + parcel.len() > MOST_PACKETS || queue.bytes + parcel.bytes.len() > MOST_BYTES;
-        if queue.closed || (full && !queue.parcels.is_empty()) {
-            queue.dropped += parcel.len() as u64;
-            parcel.clear();
+        let full = queue.packets + batch.len() > MOST_PACKETS || queue.bytes + batch.bytes.len() > MOST_BYTES;
+        if queue.closed || (full && !queue.batches.is_empty()) {
+            queue.dropped += batch.len() as u64;
+            batch.clear();
         } else {
-            queue.packets += parcel.len();
-            queue.bytes += parcel.bytes.len();
+            queue.packets += batch.len();
+            queue.bytes += batch.bytes.len();
             let empty = queue.spare.pop().unwrap_or_default();
-            queue.parcels.push_back(std::mem::replace(parcel, empty));
+            queue.batches.push_back(std::mem::replace(batch, empty));
         }
         queue.waker.take()
     }
 
     /// There is something for the owner elsewhere. Returns its driver if it sleeps.
-    pub(crate) fn nudge(&self) -> Option<Waker> {
+    pub(crate) fn wake(&self) -> Option<Waker> {
         let mut queue = self.lock();
-        queue.nudged = true;
+        queue.woken = true;
         queue.waker.take()
     }
 
-    /// The parcel that has waited longest. The caller checks for further ones afterwards.
-    pub(crate) fn take(&self) -> Option<Parcel> {
+    /// The batch that has waited longest. The caller checks for further ones afterwards.
+    pub(crate) fn take(&self) -> Option<SteeredBatch> {
         let mut queue = self.lock();
-        queue.nudged = false;
-        let parcel = queue.parcels.pop_front()?;
-        queue.packets -= parcel.len();
-        queue.bytes -= parcel.bytes.len();
-        Some(parcel)
+        queue.woken = false;
+        let batch = queue.batches.pop_front()?;
+        queue.packets -= batch.len();
+        queue.bytes -= batch.bytes.len();
+        Some(batch)
     }
 
     /// Bytes that wait.
@@ -148,22 +147,22 @@ impl Inbox {
         self.lock().bytes
     }
 
-    /// Takes a parcel back to be filled again.
-    pub(crate) fn give_back(&self, mut parcel: Parcel) {
-        parcel.clear();
-        if parcel.bytes.capacity() > MOST_KEPT {
+    /// Takes a batch back for reuse.
+    pub(crate) fn give_back(&self, mut batch: SteeredBatch) {
+        batch.clear();
+        if batch.bytes.capacity() > MOST_KEPT {
             return;
         }
         let mut queue = self.lock();
         if queue.spare.len() < MOST_SPARE {
-            queue.spare.push(parcel);
+            queue.spare.push(batch);
         }
     }
 
     /// The owner is about to sleep, and is woken by the next delivery; false if something has come.
     pub(crate) fn sleep(&self, waker: &Waker) -> bool {
         let mut queue = self.lock();
-        if !queue.parcels.is_empty() || queue.nudged {
+        if !queue.batches.is_empty() || queue.woken {
             return false;
         }
         match &mut queue.waker {
@@ -184,7 +183,7 @@ impl Inbox {
         queue.closed = true;
         queue.dropped += queue.packets as u64;
         (queue.packets, queue.bytes) = (0, 0);
-        queue.parcels.clear();
+        queue.batches.clear();
         queue.spare.clear();
         queue.waker = None;
     }
@@ -202,24 +201,24 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::task::Wake;
 
-    fn parcel(packets: usize, bytes: usize) -> Parcel {
-        let mut parcel = Parcel::default();
+    fn batch(packets: usize, bytes: usize) -> SteeredBatch {
+        let mut batch = SteeredBatch::default();
         for _ in 0..packets {
-            parcel.add(&[], &RxPacket::new(&vec![1; bytes]));
+            batch.add(&[], &RxPacket::new(&vec![1; bytes]));
         }
-        parcel
+        batch
     }
 
     #[test]
     fn packets_come_out_as_they_went_in() {
         let inbox = Inbox::default();
-        let mut parcel = Parcel::default();
+        let mut batch = SteeredBatch::default();
         let first = RxPacket::new(&[1, 2]).with_more([&[3], &[4, 5]]).with_segment_size(NonZeroU16::new(2));
-        parcel.add(&[9, 9], &first);
-        parcel.add(&[], &RxPacket::new(&[6]).with_checksum(RxChecksum::Partial));
-        assert!(inbox.deliver(&mut parcel).is_none());
-        assert_eq!(parcel.len(), 0);
-        let taken = inbox.take().expect("a parcel");
+        batch.add(&[9, 9], &first);
+        batch.add(&[], &RxPacket::new(&[6]).with_checksum(RxChecksum::Partial));
+        assert!(inbox.deliver(&mut batch).is_none());
+        assert_eq!(batch.len(), 0);
+        let taken = inbox.take().expect("a batch");
         let packets: Vec<_> = taken.iter().collect();
         let (link, packet) = packets[0];
         assert_eq!(
@@ -234,16 +233,16 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_in_packets_and_bytes() {
         let inbox = Inbox::default();
-        inbox.deliver(&mut parcel(MOST_PACKETS, 1));
-        inbox.deliver(&mut parcel(1, 1));
+        inbox.deliver(&mut batch(MOST_PACKETS, 1));
+        inbox.deliver(&mut batch(1, 1));
         assert_eq!(inbox.dropped(), 1);
-        assert_eq!(inbox.take().map(|parcel| parcel.len()), Some(MOST_PACKETS));
-        inbox.deliver(&mut parcel(1, MOST_BYTES));
-        inbox.deliver(&mut parcel(3, 1));
+        assert_eq!(inbox.take().map(|batch| batch.len()), Some(MOST_PACKETS));
+        inbox.deliver(&mut batch(1, MOST_BYTES));
+        inbox.deliver(&mut batch(3, 1));
         assert_eq!(inbox.dropped(), 4);
         inbox.close();
         assert_eq!(inbox.dropped(), 5, "nobody takes it any more");
-        inbox.deliver(&mut parcel(1, 1));
+        inbox.deliver(&mut batch(1, 1));
         assert!(inbox.take().is_none());
         assert_eq!(inbox.dropped(), 6);
     }
@@ -261,12 +260,12 @@ mod tests {
     /// The steps of an owner and of senders, each of which is one operation of the inbox, in an
     /// order that `choose` decides among those that can go on. Returns how many packets the owner
     /// had when nobody could.
-    fn play(senders: usize, parcels: usize, mut choose: impl FnMut(usize) -> usize) -> usize {
+    fn play(senders: usize, batches: usize, mut choose: impl FnMut(usize) -> usize) -> usize {
         let inbox = Inbox::default();
         let bell = Arc::new(Bell::default());
         let waker = Waker::from(bell.clone());
         // What each sender still has to deliver, and whom it has to wake.
-        let mut senders: Vec<(usize, Option<Waker>)> = vec![(parcels, None); senders];
+        let mut senders: Vec<(usize, Option<Waker>)> = vec![(batches, None); senders];
         let (mut asleep, mut tired, mut taken) = (false, false, 0);
         loop {
             let mut able: Vec<Option<usize>> = Vec::new();
@@ -286,7 +285,7 @@ mod tests {
                         Some(sleeper) => sleeper.wake(),
                         None => {
                             *left -= 1;
-                            *sleeper = inbox.deliver(&mut parcel(1, 1));
+                            *sleeper = inbox.deliver(&mut batch(1, 1));
                         }
                     }
                 }
@@ -299,7 +298,7 @@ mod tests {
                     tired = false;
                 }
                 None => match inbox.take() {
-                    Some(parcel) => taken += parcel.len(),
+                    Some(batch) => taken += batch.len(),
                     None => tired = true,
                 },
             }
@@ -349,8 +348,8 @@ mod tests {
         println!("seed {seed}");
         let mut choose = random(seed);
         for round in 0..number {
-            let (senders, parcels) = (1 + choose(4), 1 + choose(6));
-            assert_eq!(play(senders, parcels, &mut choose), senders * parcels, "seed {seed}, round {round}");
+            let (senders, batches) = (1 + choose(4), 1 + choose(6));
+            assert_eq!(play(senders, batches, &mut choose), senders * batches, "seed {seed}, round {round}");
         }
     }
 
@@ -368,11 +367,11 @@ mod tests {
     #[test]
     fn a_buffer_is_filled_again_unless_it_is_large() {
         let inbox = Inbox::default();
-        inbox.give_back(parcel(1, MOST_KEPT + 1));
+        inbox.give_back(batch(1, MOST_KEPT + 1));
         assert!(inbox.lock().spare.is_empty());
-        inbox.give_back(parcel(1, 100));
-        let mut parcel = parcel(1, 1);
-        inbox.deliver(&mut parcel);
-        assert!(parcel.bytes.capacity() >= 100);
+        inbox.give_back(batch(1, 100));
+        let mut batch = batch(1, 1);
+        inbox.deliver(&mut batch);
+        assert!(batch.bytes.capacity() >= 100);
     }
 }

@@ -25,7 +25,7 @@ use crate::device::Device;
 use crate::timer::{self, Timer};
 use crate::wakes::Wakes;
 use ackline_tcp_core::{Endpoint, Instant};
-use hub::Links;
+use hub::HubPort;
 use lock::{Lock, Locked};
 use state::{Caller, StackState, Waits};
 use std::sync::Arc;
@@ -110,9 +110,9 @@ impl Shard {
         device: Box<dyn Device>,
         timer: Timer,
         waits: Waits,
-        links: Option<Links>,
+        hub_port: Option<HubPort>,
     ) -> Self {
-        Self { state: Lock::new(StackState::new(endpoint, device, timer, waits, links)) }
+        Self { state: Lock::new(StackState::new(endpoint, device, timer, waits, hub_port)) }
     }
 
     pub(crate) fn lock(&self) -> Locked<'_, StackState> {

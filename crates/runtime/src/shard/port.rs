@@ -82,7 +82,7 @@ const LONGEST: u32 = 65_535;
 pub(crate) struct PortMtu {
     /// As the device said last, in bytes.
     device: u32,
-    /// What the configuration permits at most, in bytes.
+    /// Maximum of the configuration, in bytes.
     most: u32,
 }
 

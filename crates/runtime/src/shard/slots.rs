@@ -1,4 +1,4 @@
-//! What the runtime knows of each connection: who waits for it, and its account.
+//! The runtime's record of each connection: tasks that wait for it, and its account.
 
 use super::turns::{Account, Side};
 use ackline_tcp_core::{ConnId, Duration};

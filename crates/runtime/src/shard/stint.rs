@@ -31,10 +31,10 @@ const MOST_TIME: Duration = Duration::from_millis(1);
 /// See [`MOST_TIME`].
 const PART: u64 = 4;
 
-/// What a stint sends and receives, at least; see [`work`].
+/// Minimum that a stint sends and receives; see [`work`].
 const WORK: u64 = 256 << 10;
 
-/// So many packets and bytes, in bytes of bulk data.
+/// Cost of packets and bytes, in bytes of bulk data.
 pub(super) const fn work(packets: usize, bytes: u64) -> u64 {
     bytes.saturating_add((packets as u64) << 10)
 }
@@ -46,7 +46,7 @@ pub(super) struct Stint {
     began: Instant,
     /// How long it lasts.
     time: Duration,
-    /// What the stack has done in it.
+    /// Work of the stack in it.
     work: u64,
     /// Since when the driver has stood aside, if it does.
     aside: Option<Instant>,

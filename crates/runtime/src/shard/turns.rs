@@ -46,7 +46,7 @@ pub(crate) struct Turns {
     waits: u64,
 }
 
-/// What a connection exchanged in a turn.
+/// Bytes that a connection exchanged in a turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Account {
     turn: u32,

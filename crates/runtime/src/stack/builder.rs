@@ -6,7 +6,7 @@ use crate::memory;
 use crate::pacing::Pacing;
 use crate::random;
 use crate::shard::backlog::DEFAULT_BACKLOG_TIME;
-use crate::shard::hub::{Hub, Links};
+use crate::shard::hub::{Hub, HubPort};
 use crate::shard::state::Waits;
 use crate::shard::turns::DEFAULT_TURN;
 use crate::shard::{Host, Shard, egress};
@@ -476,11 +476,11 @@ impl Builder {
         {
             let limits = if count > 1 { config.share(count) } else { (*config).clone() };
             let mut endpoint = Endpoint::new(limits, scheduler, seed);
-            let links = hub.clone().map(|hub| Links::new(hub, index));
-            if links.is_some() {
+            let hub_port = hub.clone().map(|hub| HubPort::new(hub, index));
+            if hub_port.is_some() {
                 endpoint.join(&host, index);
             }
-            let shard = Arc::new(Shard::new(endpoint, device, timer, waits, links));
+            let shard = Arc::new(Shard::new(endpoint, device, timer, waits, hub_port));
             shards.push(shard.clone());
             runtimes.push(runtime.clone());
             drivers.push((Driver::new(shard), runtime, own));

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 pub struct ConnSnapshot {
     /// Its handle.
     pub id: ConnId,
-    /// What it says of itself.
+    /// Its description.
     pub info: Info,
     /// Its next deadline, and the purpose of that.
     pub deadline: Option<(Instant, WakeReason)>,

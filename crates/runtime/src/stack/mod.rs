@@ -57,7 +57,7 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 pub struct Stack {
     /// At least one: endpoints, each with its queue of the device and its part of the connections.
     shards: Arc<[Arc<Anchor>]>,
-    /// What they share, if there are several.
+    /// State that shards share, if there are several.
     hub: Option<Arc<Hub>>,
     connect: Arc<ConnConfig>,
 }

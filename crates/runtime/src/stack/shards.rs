@@ -10,7 +10,7 @@ pub enum Shards {
     /// One for each processor that the process may use, if the device has several queues and
     /// nothing else needs a single shard; otherwise one.
     Auto,
-    /// So many, 1 to 64.
+    /// This number, 1 to 64.
     Fixed(usize),
     /// One.
     #[default]

@@ -199,7 +199,7 @@ impl UdpFlow {
         self.handle.refuse();
     }
 
-    /// What has passed.
+    /// Traffic of the flow.
     #[must_use]
     pub fn stats(&self) -> UdpStats {
         self.handle.stats()

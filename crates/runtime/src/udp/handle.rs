@@ -1,4 +1,4 @@
-//! What sockets and flows have in common: sending, receiving, waiting.
+//! Common parts of sockets and flows: sending, receiving, waiting.
 
 use super::UdpArrival;
 use crate::io_error;

@@ -21,14 +21,14 @@ use std::task::{Context, Poll};
 use tokio::io::ReadBuf;
 use tokio::net::ToSocketAddrs;
 
-/// What has come to a socket.
+/// An arrival at a socket.
 #[derive(Debug)]
 pub enum UdpArrival {
     /// A datagram.
     Datagram {
         /// Its length.
         len: usize,
-        /// Who sent it.
+        /// Sender.
         from: SocketAddr,
     },
     /// An ICMP error about an earlier datagram.
@@ -266,7 +266,7 @@ impl UdpSocket {
         Ok(self.handle.take_error())
     }
 
-    /// What has passed the socket.
+    /// Traffic of the socket.
     #[must_use]
     pub fn stats(&self) -> UdpStats {
         self.handle.stats()

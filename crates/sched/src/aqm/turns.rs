@@ -1,4 +1,4 @@
-//! Whose turn it is in a DualQ Coupled AQM (RFC 9332, figure 1) when both queues have packets: L
+//! Turns of the queues in a DualQ Coupled AQM (RFC 9332, figure 1) when both queues have packets: L
 //! for traffic with ECT(1) or CE, or C for everything else.
 
 use super::MTU;
@@ -70,7 +70,7 @@ impl Credit {
         }
     }
 
-    /// Who leaves if both wait: heads of L and C have waited for so long.
+    /// Queue that sends if both have packets, whose heads have waited for these times.
     #[must_use]
     pub fn turn(&self, [l, c]: [Duration; 2]) -> Which {
         let l_goes = match self.turns {

@@ -34,7 +34,7 @@ pub struct EndpointConfig {
     /// Largest IP packet that the device segments itself (TSO), headers included, at most 65,535; 0
     /// if it cannot.
     pub max_super_packet: u32,
-    /// Who computes the TCP checksums of outgoing packets.
+    /// Whether the stack or the device computes TCP checksums of outgoing packets.
     pub tx_checksum: TxChecksumMode,
     /// Hop limit of outgoing packets.
     pub default_ttl: u8,

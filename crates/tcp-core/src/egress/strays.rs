@@ -37,7 +37,7 @@ const MAX_WAITING_ERRORS: usize = 64;
 /// Octets of an ICMP header.
 const ICMP_HEADER: u32 = 8;
 
-/// Who queued a packet without a connection that is finished, or accounted for, when it leaves.
+/// Owner of a packet without a connection, which is told, or charged, when the packet leaves.
 pub(crate) trait Origins {
     /// Builds the SYN-ACK of the half-open connection `tuple`; `None` if it is not due any more.
     fn build_syn_ack(

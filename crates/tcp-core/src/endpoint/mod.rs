@@ -83,7 +83,7 @@ struct Owners {
     udp: Udp,
     /// Present if it is one of several endpoints of its host.
     shard: Option<Box<Shard>>,
-    /// Whom to look at next if memory is short.
+    /// Connection to look at next if memory is short.
     hand: Hand,
     /// Other endpoints of the host have to make room.
     calls_others: bool,

@@ -1,4 +1,4 @@
-//! Whose packets without a connection the egress sends.
+//! Owners of the packets without a connection that the egress sends.
 
 use crate::config::EndpointConfig;
 use crate::egress::Origins;
@@ -10,7 +10,7 @@ use crate::time::Instant;
 use crate::udp::Udp;
 use crate::wire::{HeaderBuf, TxChecksum};
 
-/// Whose packets without a connection the egress sends.
+/// Owners of the packets without a connection that the egress sends.
 pub(super) struct Senders<'a> {
     pub(super) opens: &'a mut Opens,
     pub(super) udp: &'a mut Udp,

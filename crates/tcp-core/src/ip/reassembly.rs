@@ -64,7 +64,7 @@ struct Partial {
 #[derive(Debug)]
 struct First {
     octets: Box<[u8]>,
-    /// As many the whole packet begins with.
+    /// Octets of headers that the whole packet begins with.
     whole: u16,
     named_at: u16,
     protocol: u8,

@@ -19,7 +19,7 @@ const MOST_REPORTS: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UdpReceived {
-    /// Who sent it.
+    /// Sender.
     pub from: SocketAddr,
     /// Where it was sent to: an address of this endpoint.
     pub to: SocketAddr,

@@ -62,7 +62,7 @@ impl AsRef<[u8]> for HeaderBuf {
     }
 }
 
-/// Who computes the transport checksum.
+/// Whether the stack or the device computes the transport checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum TxChecksumMode {
     /// The emitter, over headers and payload: any receiver can verify the packet.

@@ -26,7 +26,7 @@ const FLUSH_TICK: Duration = Duration::from_millis(1);
 /// Longest time between two looks at what has moved.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Whose part this end plays.
+/// Role of this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Client,

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> 
 /// What the proxy is to do.
 struct Plan {
     config: Config,
-    /// Who resolves names.
+    /// Resolvers of names.
     names: Names,
     publish: Vec<Publish>,
 }

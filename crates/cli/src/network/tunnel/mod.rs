@@ -63,7 +63,7 @@ enum Kind {
 pub(crate) enum PortsFor {
     /// A listener on this one.
     Listener(u16),
-    /// So many connections.
+    /// A number of connections.
     Connections(u16),
 }
 

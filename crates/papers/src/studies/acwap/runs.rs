@@ -78,7 +78,7 @@ pub(super) const OTHERS: [Line; 3] = [
     },
 ];
 
-/// Who sends alone.
+/// Controls that send alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Alone {
     /// HSTCP with a(w) of the table.
@@ -136,7 +136,7 @@ pub(super) fn alone(request: &Request) -> Vec<(Line, Alone, bool)> {
     all
 }
 
-/// Who shares the link: flows of 60, 120 and 180 ms.
+/// Controls that share the link: flows of 60, 120 and 180 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     /// HSTCP, with a Reno flow of 120 ms (Table 1).

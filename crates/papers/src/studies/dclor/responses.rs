@@ -1,4 +1,4 @@
-//! Who is compared.
+//! The responses that are compared.
 
 /// A response to a timeout, and the hosts that have it.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ pub(crate) enum Discipline {
     Fifo,
     /// ACKs first.
     AckPriority,
-    /// So many data packets of a connection are with IP.
+    /// Data packets of a connection that IP holds.
     Backpressure(u32),
     /// Data has this share of the bytes.
     Allocation(f64),

@@ -168,7 +168,7 @@ impl Aqm {
     }
 }
 
-/// Who sends.
+/// The senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sender {
     /// Reno or DCTCP, which keep two segments in flight.

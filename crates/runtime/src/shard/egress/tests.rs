@@ -1,5 +1,5 @@
 use super::*;
-use crate::shard::hub::Links;
+use crate::shard::hub::HubPort;
 use ackline_registry::Registry;
 use ackline_tcp_core::SeqNum;
 use ackline_tcp_core::policy::conformance;
@@ -116,22 +116,22 @@ fn whose_turn_it_is_finds_its_packet_and_is_woken() {
     let hub = hub(2);
     let mut shards = shards::<2>("fifo:rate=8mbit,burst=0", &hub);
     let bell = StdArc::new(Bell::default());
-    let mut links = Links::new(hub, 0);
+    let mut hub_port = HubPort::new(hub, 0);
     let woken = || bell.0.load(Ordering::Relaxed);
     let waker = Waker::from(bell.clone());
     shards[0].push(SECOND, data(7, 4, 1_000));
     shards[1].push(SECOND, data(7, 4, 900));
-    assert!(links.sleep(&waker), "nobody has come yet");
+    assert!(hub_port.sleep(&waker), "nobody has come yet");
     let later = SECOND + Duration::from_millis(1);
     assert_eq!(shards[1].pop(SECOND, &ANY), Popped::NotBefore(later), "the other one's was first");
     assert_eq!(woken(), 1);
-    assert!(!links.sleep(&waker), "it has to look");
-    assert!(links.take().is_none());
+    assert!(!hub_port.sleep(&waker), "it has to look");
+    assert!(hub_port.take().is_none());
     assert_eq!(shards[0].backlog(Scope::All), Backlog { packets: 1, bytes: 1_000 });
     assert_eq!(shards[0].backlog(Scope::Conn(ConnId::for_test(4, 0))), Backlog { packets: 1, bytes: 1_000 });
     assert_eq!(shards[0].pop(SECOND, &ANY), Popped::Packet(data(7, 4, 1_000)));
     assert_eq!(shards[0].backlog(Scope::All), Backlog::default());
-    assert!(links.sleep(&waker));
+    assert!(hub_port.sleep(&waker));
     assert_eq!(shards[1].pop(later, &ANY), Popped::Packet(data(7, 4, 900)));
     assert_eq!(woken(), 1, "its own packets wake nobody");
 }
@@ -147,7 +147,7 @@ fn a_limit_is_that_of_all_and_room_that_one_makes_is_anothers() {
     assert_eq!(shards[1].admit(SECOND, &ask(5)), Admission::Deferred);
     assert_eq!(shards[1].poll_resume(), None);
     let bell = StdArc::new(Bell::default());
-    assert!(Links::new(hub, 1).sleep(&Waker::from(bell.clone())));
+    assert!(HubPort::new(hub, 1).sleep(&Waker::from(bell.clone())));
     assert!(matches!(shards[0].pop(SECOND, &ANY), Popped::Packet(_)));
     assert_eq!(bell.0.load(Ordering::Relaxed), 1);
     assert_eq!(shards[0].poll_resume(), None);

@@ -1,4 +1,4 @@
-//! What remains of a shard's queue when it has stopped.
+//! Remains of a shard's queue after it has stopped.
 
 use crate::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
 use std::io;

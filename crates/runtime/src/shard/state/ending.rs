@@ -103,8 +103,8 @@ impl StackState {
         self.packets.wake_all(wakes);
         wakes.extend(self.ending.closers.drain(..));
         wakes.extend(self.driver.take());
-        if let Some(links) = &mut self.links {
-            links.stop();
+        if let Some(hub_port) = &mut self.hub_port {
+            hub_port.stop();
             self.endpoint.leave();
             // The queue is closed, so that the kernel puts nothing into it any more: the others
             // take that.

@@ -78,7 +78,7 @@ impl StackState {
             ListenOn::Port(port) => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port),
             ListenOn::Any => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
         };
-        let shard = self.links.as_ref().map_or(0, |links| links.index);
+        let shard = self.hub_port.as_ref().map_or(0, |hub_port| hub_port.index);
         let listeners = self.listeners.iter();
         listeners
             .filter_map(|(id, queue)| Some((place(self.endpoint.listens_on(*id)?), queue.len(shard))))
@@ -102,7 +102,7 @@ impl StackState {
 
     pub(crate) fn unlisten(&mut self, now: Instant, listener: ListenerId) {
         if let Some(queue) = self.listeners.remove(&listener) {
-            queue.forget(self.links.as_ref().map_or(0, |links| links.index));
+            queue.forget(self.hub_port.as_ref().map_or(0, |hub_port| hub_port.index));
             // Also resets the queued connections: nobody has accepted them.
             self.endpoint.unlisten(now, listener);
         }

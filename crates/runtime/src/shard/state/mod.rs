@@ -18,7 +18,7 @@ use super::backlog::Backlog;
 use super::busy_poll::BusyPoll;
 use super::ending::Ending;
 use super::handover::Handover;
-use super::hub::Links;
+use super::hub::HubPort;
 use super::port::Port;
 use super::schedule::{Alarm, DepartureWait, Schedule, is_departure};
 use super::slots::Slots;
@@ -61,9 +61,9 @@ pub(crate) struct StackState {
     pub(crate) corked: bool,
     /// Whether packets wait in the device.
     pub(in crate::shard) backlog: Backlog,
-    /// What applications may exchange before the driver runs.
+    /// Bytes that applications may exchange before the driver runs.
     pub(in crate::shard) turns: Turns,
-    /// Who runs the next turn.
+    /// Driver or thread that runs the next turn.
     pub(crate) handover: Handover,
     /// What has been sent and received since the driver has last looked; see [`work()`].
     pub(in crate::shard) work: u64,
@@ -73,7 +73,7 @@ pub(crate) struct StackState {
     syns: HeldSyns,
     packets: PacketWaits,
     /// The other shards, if there are any.
-    pub(in crate::shard) links: Option<Links>,
+    pub(in crate::shard) hub_port: Option<HubPort>,
     /// The driver task's waker, while it sleeps.
     pub(crate) driver: Option<Waker>,
     pub(in crate::shard) ending: Ending,
@@ -108,7 +108,7 @@ impl StackState {
         device: Box<dyn Device>,
         timer: Timer,
         waits: Waits,
-        links: Option<Links>,
+        hub_port: Option<HubPort>,
     ) -> Self {
         let Waits { pacing, busy_poll, turn, backlog_time } = waits;
         Self {
@@ -128,7 +128,7 @@ impl StackState {
             udp: UdpWaits::default(),
             syns: HeldSyns::default(),
             packets: PacketWaits::default(),
-            links,
+            hub_port,
             driver: None,
             ending: Ending::default(),
             meters: Meters::new(),
@@ -146,10 +146,10 @@ impl StackState {
         while let Some(event) = self.endpoint.poll_event() {
             self.deliver(now, event, wakes);
         }
-        if let Some(links) = &self.links
+        if let Some(hub_port) = &self.hub_port
             && self.endpoint.calls_others()
         {
-            links.call_others();
+            hub_port.call_others();
         }
         self.deliver_udp(wakes);
         self.deliver_syns(now, wakes);
@@ -288,7 +288,7 @@ impl StackState {
 
     fn enqueue(&mut self, now: Instant, listener: ListenerId, conn: ConnId, wakes: &mut Wakes) {
         self.slots.adopt(conn);
-        let shard = self.links.as_ref().map_or(0, |links| links.index);
+        let shard = self.hub_port.as_ref().map_or(0, |hub_port| hub_port.index);
         match self.listeners.get(&listener) {
             Some(queue) => queue.push(shard, conn, wakes),
             None => self.discard(now, conn),

@@ -1,7 +1,7 @@
-//! What a shard shows of itself.
+//! Statistics of a shard.
 
 use super::StackState;
-use crate::shard::hub::Links;
+use crate::shard::hub::HubPort;
 use crate::stats::{Meters, Stats};
 
 impl StackState {
@@ -33,9 +33,9 @@ impl StackState {
             device_backlogs: self.backlog.times(),
             rx_super_packets: *rx_super_packets,
             tx_super_packets: *tx_super_packets,
-            handed_over: self.links.as_ref().map_or(0, |links| links.handed),
-            taken_over: self.links.as_ref().map_or(0, |links| links.taken),
-            handover_drops: self.links.as_ref().map_or(0, Links::dropped),
+            handed_over: self.hub_port.as_ref().map_or(0, |hub_port| hub_port.handed),
+            taken_over: self.hub_port.as_ref().map_or(0, |hub_port| hub_port.taken),
+            handover_drops: self.hub_port.as_ref().map_or(0, HubPort::dropped),
             connections: self.endpoint.connections(),
             half_open: self.endpoint.half_open(),
             held_syns: self.endpoint.held_syns(),

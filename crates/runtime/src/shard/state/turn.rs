@@ -13,8 +13,8 @@
 use super::{Caller, StackState};
 use crate::pacing::Wait;
 use crate::shard::acks::Received;
-use crate::shard::hub::Links;
-use crate::shard::inbox::Parcel;
+use crate::shard::hub::HubPort;
+use crate::shard::inbox::SteeredBatch;
 use crate::shard::port::Port;
 use crate::shard::schedule::DepartureWait;
 use crate::shard::stint::work;
@@ -127,7 +127,7 @@ impl StackState {
                     // Those that still wait go on after those that this turn woke.
                     return if again || self.turns.are_awaited() || !self.may_sleep(cx) {
                         // Other shards have to find a driver.
-                        let handed_over = self.links.is_none() && self.hand_over(self.last);
+                        let handed_over = self.hub_port.is_none() && self.hand_over(self.last);
                         if handed_over { Turn::HandedOver } else { Turn::Again }
                     } else {
                         Turn::Wait(self.schedule.wait)
@@ -140,14 +140,14 @@ impl StackState {
 
     /// Nothing is left to do, for any shard.
     fn is_over(&mut self) -> bool {
-        self.ending.orphaned && self.is_drained() && self.links.as_mut().is_none_or(Links::rest)
+        self.ending.orphaned && self.is_drained() && self.hub_port.as_mut().is_none_or(HubPort::rest)
     }
 
     /// Nothing has come from other shards, and what comes wakes the driver.
     fn may_sleep(&mut self, cx: &Context<'_>) -> bool {
-        match &self.links {
+        match &self.hub_port {
             // The last of them may have come to rest meanwhile.
-            Some(links) => links.sleep(cx.waker()) && !self.is_over(),
+            Some(hub_port) => hub_port.sleep(cx.waker()) && !self.is_over(),
             None => true,
         }
     }
@@ -286,9 +286,9 @@ impl StackState {
         polling: bool,
         received: &mut Received,
     ) -> io::Result<()> {
-        let Self { endpoint, device: port, meters, links, .. } = self;
+        let Self { endpoint, device: port, meters, hub_port, .. } = self;
         let Port { device, observer, .. } = port;
-        let alive = links.as_ref().map(Links::alive);
+        let alive = hub_port.as_ref().map(HubPort::alive);
         while received.packets + received.handed < RX_BATCH && received.bytes < RX_BATCH_BYTES {
             let most = RX_BATCH - received.packets - received.handed;
             let outcome = device.try_recv_batch(most, &mut |batch| {
@@ -296,12 +296,12 @@ impl StackState {
                 let mut own = 0;
                 for (n, (&link, packet)) in batch.links.iter().zip(batch.packets).enumerate() {
                     meters.rx_super_packets += u64::from(packet.segment_size.is_some());
-                    if let (Some(links), Some(alive)) = (links.as_mut(), alive)
-                        && let owner = links.owner(alive, packet)
-                        && owner != links.index
+                    if let (Some(hub_port), Some(alive)) = (hub_port.as_mut(), alive)
+                        && let owner = hub_port.owner(alive, packet)
+                        && owner != hub_port.index
                     {
                         received.handed += 1;
-                        links.hand_over(owner, link, packet);
+                        hub_port.hand_over(owner, link, packet);
                         endpoint.ingest_batch(now, &batch.packets[own..n]);
                         own = n + 1;
                         continue;
@@ -334,38 +334,38 @@ impl StackState {
 
     /// Gives the other shards what is theirs, and takes what they have.
     fn exchange(&mut self, now: Instant, received: &mut Received) {
-        let Self { endpoint, device: port, links: Some(links), .. } = self else { return };
-        links.deliver();
+        let Self { endpoint, device: port, hub_port: Some(hub_port), .. } = self else { return };
+        hub_port.deliver();
         while received.packets < RX_BATCH
             && received.bytes < RX_BATCH_BYTES
-            && let Some(parcel) = links.take()
+            && let Some(steered) = hub_port.take()
         {
-            take_parcel(endpoint, port, now, &parcel, received);
-            links.give_back(parcel);
+            take_batch(endpoint, port, now, &steered, received);
+            hub_port.give_back(steered);
         }
-        endpoint.set_waiting_memory(links.waiting_bytes());
+        endpoint.set_waiting_memory(hub_port.waiting_bytes());
         while let Some(packet) = endpoint.next_foreign() {
             let packet = RxPacket::new(&packet);
-            let owner = links.owner(links.alive(), &packet);
-            if owner == links.index {
+            let owner = hub_port.owner(hub_port.alive(), &packet);
+            if owner == hub_port.index {
                 endpoint.ingest(now, packet);
             } else {
-                links.hand_over(owner, &[], &packet);
+                hub_port.hand_over(owner, &[], &packet);
             }
         }
-        links.deliver();
+        hub_port.deliver();
     }
 }
 
 /// Takes the packets of a sibling, several at a time.
-fn take_parcel(
+fn take_batch(
     endpoint: &mut Endpoint,
     port: &mut Port,
     now: Instant,
-    parcel: &Parcel,
+    steered: &SteeredBatch,
     received: &mut Received,
 ) {
-    let mut packets = parcel.iter();
+    let mut packets = steered.iter();
     let mut batch = [RxPacket::new(&[]); HANDED_BATCH];
     loop {
         let mut len = 0;

@@ -19,7 +19,7 @@ pub struct SendDecision {
     pub revise: Revise,
     /// Maximum segments of new data released by one ACK; 0: no limit.
     pub burst: u32,
-    /// Who limits the sending rate while lost data is being repaired.
+    /// Limit of the sending rate while lost data is being repaired.
     pub recovery: Recovery,
     /// The ECN feedback to deliver.
     pub ecn: EcnUse,
@@ -109,7 +109,7 @@ pub enum Revise {
     Banked,
 }
 
-/// Who limits the sending rate while lost data is being repaired.
+/// Limit of the sending rate while lost data is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// The core, with the connection's recovery algorithm (RFC 6675 pipe, or PRR if configured).

@@ -35,7 +35,7 @@ enum Store {
     Chunks(Box<Chunks>),
 }
 
-/// How much of its memory a buffer uses, in bytes.
+/// Memory that a buffer uses, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
     /// What cannot take other bytes at present; at least the bytes held.

@@ -11,7 +11,7 @@ impl WriteSpace {
     /// Enough to be worth a write.
     pub(crate) const USUAL: Self = Self(NonZeroU32::MAX);
 
-    /// So many bytes, or as many as there can be.
+    /// This number of bytes, or the most that there can be.
     pub(crate) fn bytes(bytes: usize) -> Self {
         let bytes = bytes.clamp(1, MAX_BUFFER as usize) as u32;
         Self(NonZeroU32::MIN.saturating_add(bytes - 1))

@@ -17,7 +17,7 @@ use crate::time::Duration;
 /// A sample is late if it is longer than the smoothed one by this, or by four mean deviations if
 /// that is more.
 const LEAST_DELAY: Duration = Duration::from_millis(5);
-/// So many late ACKs in a row may be the timer's.
+/// Number of late ACKs in a row that may be the timer's.
 const MOST_IN_A_ROW: u8 = 8;
 
 /// Recognises ACKs of the timer by the ACKs before.

@@ -92,7 +92,7 @@ pub(crate) struct Parameters {
     pub(crate) mss: Option<u32>,
 }
 
-/// Who sends.
+/// The sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// The client.

@@ -236,7 +236,7 @@ fn heading(record: &Record, retransmits: bool, window: bool) -> String {
     format!("[ ID]{role} Interval           Transfer     Bitrate{sender}\n")
 }
 
-/// Which way a stream goes, if both are tested.
+/// Direction of a stream, if both are tested.
 fn role(record: &Record, sends: bool) -> &'static str {
     match (record.is_bidirectional(), record.is_client(), sends) {
         (false, ..) => "",

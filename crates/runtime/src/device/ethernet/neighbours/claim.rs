@@ -6,7 +6,7 @@
 use super::config::ClaimConfig;
 use ackline_tcp_core::Instant;
 
-/// Who owns one of the host's addresses.
+/// Ownership of one of the host's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     /// Nothing was done yet.

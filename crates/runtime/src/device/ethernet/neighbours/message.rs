@@ -77,7 +77,7 @@ pub(super) struct Arp {
 pub(super) struct Solicitation {
     /// The station that sent the frame.
     pub(super) frame_source: MacAddress,
-    /// Who asks; `None`: a host that is about to use `target` (RFC 4862, section 5.4).
+    /// Asking host; `None`: one that is about to use `target` (RFC 4862, section 5.4).
     pub(super) source: Option<Ipv6Addr>,
     pub(super) target: Ipv6Addr,
     /// The source link-layer address option.

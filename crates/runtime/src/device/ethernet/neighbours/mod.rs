@@ -124,7 +124,7 @@ pub enum Event {
     InUse {
         /// The host's address.
         ip: IpAddr,
-        /// Who has it.
+        /// Its owner.
         mac: MacAddress,
     },
     /// Another host uses an address that this host has claimed; reported at most once per
@@ -132,7 +132,7 @@ pub enum Event {
     Conflict {
         /// The host's address.
         ip: IpAddr,
-        /// Who uses it.
+        /// Its user.
         mac: MacAddress,
     },
 }

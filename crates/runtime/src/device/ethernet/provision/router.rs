@@ -33,7 +33,7 @@ pub(super) fn link_local(mac: MacAddress) -> Ipv6Addr {
     Ipv6Addr::new(0xfe80, 0, 0, 0, (a ^ 2) << 8 | b, c << 8 | 0xff, 0xfe00 | d, e << 8 | f)
 }
 
-/// Who advertises, and when next.
+/// The advertising router, and the time of its next advertisement.
 #[derive(Debug)]
 pub(super) struct Router {
     mac: MacAddress,
