@@ -27,10 +27,12 @@ pub(crate) struct EvaluateArgs {
     #[arg(long = "cell", value_name = "CELL", value_delimiter = ',')]
     pub(crate) cells: Vec<String>,
     /// List the cells, with their seeds and what they cost
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["names", "scenario", "seeds", "out", "points", "from", "overlay", "refresh", "bars",
+        "jobs"])]
     pub(crate) list: bool,
     /// Print the scenario of a cell with the first control, for ackline sim
-    #[arg(long, value_name = "CELL", conflicts_with = "list")]
+    #[arg(long, value_name = "CELL", conflicts_with_all = ["cells", "seeds", "out", "points", "from", "overlay", "refresh",
+        "bars", "jobs"])]
     pub(crate) scenario: Option<String>,
     /// Number of seeds of each cell [default: the cell's own]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]

@@ -339,6 +339,8 @@ fn a_wrong_path_is_told_before_anything_runs() {
         (&["--rate", "5mbitx"][..], ["--rate", "\"5mbitx\" is not possible"]),
         (&["--down", "queu=5p"], ["--down queu=5p", "did you mean `queue`?"]),
         (&["--queue", "codel:target=5"], ["--queue", "it must be a time"]),
+        (&["--path", "lte:way=down"], ["--path lte:way=down", "leave out way="]),
+        (&["--path", "lte:seed=1,seed=2"], ["--path", "is given twice"]),
         (&["--loss", "120%"], ["--loss", "120%"]),
         (
             &["--rate", "1mbit", "--trace", "/nonexistent"],

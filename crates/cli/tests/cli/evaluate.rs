@@ -51,4 +51,8 @@ fn what_there_is_not_is_refused() {
     assert!(refused(&["evaluate", "--cell", "I-oit"], 2).contains("did you mean \"I-iot\"?"));
     assert!(refused(&["evaluate", "cubik", "--cell", "I-iot"], 2).contains("cubik"));
     assert!(refused(&["evaluate", "--scenario", "H"], 2).contains("is a family"));
+    for ignored in [&["--list", "--seeds", "2"][..], &["--scenario", "H-cubic-1", "--bars"]] {
+        let ended = run(&[&["evaluate"], ignored].concat());
+        assert!(ended.status == Some(2) && ended.stderr.contains("cannot be used with"), "{ended:?}");
+    }
 }

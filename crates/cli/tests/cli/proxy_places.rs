@@ -100,6 +100,9 @@ fn a_descriptor_that_is_no_tun_interfaces_is_refused_with_what_would_be_right() 
         let complaint = refused(&[&["proxy"], arguments].concat(), 2);
         assert!(complaint.contains(part), "{complaint}");
     }
+    let guests = ["proxy", "--socket", "/nowhere", "--local", "10.0.2.2/24", "--search", "a..b"];
+    let complaint = refused(&guests, 3);
+    assert!(complaint.contains("\"a..b\" is no domain: labels of 1 to 63 octets"), "{complaint}");
 }
 
 /// A guest on the Ethernet at whose other end the proxy is the router.

@@ -20,6 +20,13 @@ between = ['inside', 'outside']
 pub(super) fn links(args: &PathArgs) -> Result<[LinkSpec; 2], Failure> {
     once("--up", &args.up)?;
     once("--down", &args.down)?;
+    if let Some(path) =
+        args.path.as_deref().filter(|path| path.split([':', ',']).any(|part| part.starts_with("way=")))
+    {
+        return Err(Failure::usage(format!(
+            "--path {path}: the program is at the user's end; leave out way="
+        )));
+    }
     let mut scenario = Scenario::parse(BASE, "path").map_err(|error| Failure::usage(error.to_string()))?;
     for (option, setting) in settings(args) {
         scenario = scenario

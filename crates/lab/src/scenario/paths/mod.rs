@@ -188,8 +188,14 @@ pub(crate) fn resolve(text: &str) -> Result<(PathSetup, PathSetup), String> {
         return Err(format!("there is no path {name:?}{near} (there are {all})"));
     };
     let mut params = Params { seed: 1, ..Params::default() };
+    let mut given = vec![];
     for setting in settings.split(',').filter(|setting| !setting.is_empty()) {
-        match setting.split_once('=').unwrap_or((setting, "")) {
+        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+        if given.contains(&key) {
+            return Err(format!("parameter {key:?} is given twice"));
+        }
+        given.push(key);
+        match (key, value) {
             ("rate", value) => {
                 let rate = quantity::parse_rate(value).map(Rate::bits_per_second);
                 // A trace lists each packet.
@@ -202,7 +208,11 @@ pub(crate) fn resolve(text: &str) -> Result<(PathSetup, PathSetup), String> {
             }
             ("way", "up") => params.is_up = true,
             ("way", "down") => params.is_up = false,
-            _ => return Err(format!("{setting:?} is no parameter of a path: rate=RATE, seed=N, way=up")),
+            _ => {
+                return Err(format!(
+                    "{setting:?} is no parameter of a path: rate=RATE, seed=N, way=up or way=down"
+                ));
+            }
         }
     }
     let Both { down, up } = (path.make)(&params);
@@ -243,5 +253,6 @@ mod tests {
         assert!(error("lt").starts_with("there is no path \"lt\"; did you mean \"lte\"?"), "{}", error("lt"));
         assert_eq!(error("lte:rate=1kbit"), "rate=1kbit: from 100kbit to 1gbit");
         assert!(error("lte:sede=3").contains("is no parameter of a path"));
+        assert_eq!(error("lte:seed=3,seed=4"), "parameter \"seed\" is given twice");
     }
 }

@@ -62,6 +62,8 @@ impl FrameSocket {
     /// [`Error::Socket`] if nobody listens there; otherwise as [`new`](Self::new).
     pub fn connect(path: impl AsRef<Path>, config: &FrameSocketConfig) -> Result<Self> {
         let path = path.as_ref();
+        // Nobody is connected to for a configuration that cannot be.
+        config.attachment()?;
         let stream = UnixStream::connect(path).map_err(Error::at(path, "connect to"))?;
         Self::new(stream, path.display().to_string(), config)
     }
