@@ -178,35 +178,39 @@ mod tests {
     fn pnet_and_netlink_list_the_same() {
         use ackline::runtime::netlink::InterfaceAddress;
 
-        ackline::runtime::testing::isolated("network::interfaces::tests::pnet_and_netlink_list_the_same", || {
-            let mut netlink = Netlink::open()?;
-            let here = ackline::runtime::netns::Namespace::of_thread()?;
-            netlink.add_veth("one", "two", &here)?;
-            let index = netlink.interface("one")?.index;
-            for net in ["10.1.0.1/24", "10.2.0.1/32", "fd01::1/64"] {
-                let net = net.parse().expect("a network");
-                netlink.add_address(index, InterfaceAddress::network(net))?;
-            }
-            let peer = InterfaceAddress::point_to_point([10, 3, 0, 1].into(), [10, 4, 0, 1].into());
-            netlink.add_address(index, peer)?;
-            netlink.set_up(index)?;
+        ackline::runtime::testing::isolated(
+            "network::interfaces::tests::pnet_and_netlink_list_the_same",
+            || {
+                let mut netlink = Netlink::open()?;
+                let here = ackline::runtime::netns::Namespace::of_thread()?;
+                netlink.add_veth("one", "two", &here)?;
+                let index = netlink.interface("one")?.index;
+                for net in ["10.1.0.1/24", "10.2.0.1/32", "fd01::1/64"] {
+                    let net = net.parse().expect("a network");
+                    netlink.add_address(index, InterfaceAddress::network(net))?;
+                }
+                let peer = InterfaceAddress::point_to_point([10, 3, 0, 1].into(), [10, 4, 0, 1].into());
+                netlink.add_address(index, peer)?;
+                netlink.set_up(index)?;
 
-            let mut lists =
-                [by_pnet(&mut netlink), by_netlink(&mut netlink)].map(|list| list.expect("listed"));
-            for list in &mut lists {
-                list.sort_by_key(|(link, _)| link.index);
-                list.iter_mut().for_each(|(_, nets)| nets.sort());
-            }
-            let [pnet, netlink] = lists;
-            assert_eq!(pnet, netlink);
-            let names: Vec<_> = netlink.iter().map(|(link, _)| (link.name.as_str(), link.running)).collect();
-            for expected in [("lo", true), ("one", false), ("two", false)] {
-                assert!(names.contains(&expected), "{names:?}");
-            }
-            let (_, nets) = netlink.iter().find(|(link, _)| link.name == "one").expect("listed");
-            assert!(nets.contains(&"10.3.0.1/32".parse().expect("a network")), "{nets:?}");
-            Ok(())
-        });
+                let mut lists =
+                    [by_pnet(&mut netlink), by_netlink(&mut netlink)].map(|list| list.expect("listed"));
+                for list in &mut lists {
+                    list.sort_by_key(|(link, _)| link.index);
+                    list.iter_mut().for_each(|(_, nets)| nets.sort());
+                }
+                let [pnet, netlink] = lists;
+                assert_eq!(pnet, netlink);
+                let names: Vec<_> =
+                    netlink.iter().map(|(link, _)| (link.name.as_str(), link.running)).collect();
+                for expected in [("lo", true), ("one", false), ("two", false)] {
+                    assert!(names.contains(&expected), "{names:?}");
+                }
+                let (_, nets) = netlink.iter().find(|(link, _)| link.name == "one").expect("listed");
+                assert!(nets.contains(&"10.3.0.1/32".parse().expect("a network")), "{nets:?}");
+                Ok(())
+            },
+        );
     }
 
     #[test]

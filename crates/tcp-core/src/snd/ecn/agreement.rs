@@ -27,7 +27,7 @@ pub(crate) struct EcnAgreement {
 
 /// Where the counters of marked packets start (RFC 9768, section 3.2.1): not at 0, so that a
 /// middlebox that clears ACE is found.
-pub(super) const FIRST_COUNT: u32 = 5;
+pub(in crate::snd) const FIRST_COUNT: u32 = 5;
 
 impl EcnAgreement {
     /// On `mode`; `capable`: this side may set ECT.

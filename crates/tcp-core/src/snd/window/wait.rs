@@ -9,17 +9,17 @@ const SWS_OVERRIDE: Duration = Duration::from_millis(200);
 
 /// The wait, and its timer.
 #[derive(Debug)]
-pub(super) struct WindowWait {
+pub(in crate::snd) struct WindowWait {
     /// When it is over; [`Instant::FAR_FUTURE`] while no timer runs.
-    pub(super) at: Instant,
-    pub(super) cause: WaitCause,
+    pub(in crate::snd) at: Instant,
+    pub(in crate::snd) cause: WaitCause,
     /// Probes of a closed window since it was last open.
-    pub(super) probes: u8,
+    pub(in crate::snd) probes: u8,
 }
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WaitCause {
+pub(in crate::snd) enum WaitCause {
     /// Nothing.
     Nothing,
     /// The next probe of a closed window.
@@ -34,12 +34,13 @@ pub(super) enum WaitCause {
 
 impl WindowWait {
     /// There is nothing to wait for.
-    pub(super) const NONE: Self = Self { at: Instant::FAR_FUTURE, cause: WaitCause::Nothing, probes: 0 };
+    pub(in crate::snd) const NONE: Self =
+        Self { at: Instant::FAR_FUTURE, cause: WaitCause::Nothing, probes: 0 };
 
     /// The window of `wnd` bytes, or the cork, keeps the sender from sending although nothing is
     /// outstanding: arms the timer that ends this. `rto`: the timeout in force, without back-off.
     /// True if the wait for a closed window begins.
-    pub(super) fn begin(&mut self, now: Instant, wnd: u32, rto: Duration, max_rto: Duration) -> bool {
+    pub(in crate::snd) fn begin(&mut self, now: Instant, wnd: u32, rto: Duration, max_rto: Duration) -> bool {
         let closed = wnd == 0;
         let probes = matches!(self.cause, WaitCause::Persist | WaitCause::Probe);
         // A window may close while the override waits, or after it was due.
@@ -60,17 +61,17 @@ impl WindowWait {
     }
 
     /// The window opened, or there is nothing to wait for any more.
-    pub(super) fn stop(&mut self) {
+    pub(in crate::snd) fn stop(&mut self) {
         *self = Self::NONE;
     }
 
     /// A probe of the closed window left; the wait for the next one begins anew.
-    pub(super) fn on_probe_sent(&mut self) {
+    pub(in crate::snd) fn on_probe_sent(&mut self) {
         *self = Self { probes: self.probes.saturating_add(1), ..Self::NONE };
     }
 
     /// The timer has fired.
-    pub(super) fn on_timeout(&mut self) {
+    pub(in crate::snd) fn on_timeout(&mut self) {
         self.at = Instant::FAR_FUTURE;
         self.cause = match self.cause {
             WaitCause::Persist | WaitCause::Probe => WaitCause::Probe,
@@ -80,7 +81,7 @@ impl WindowWait {
     }
 
     /// The wait between two probes has backed off.
-    pub(super) fn has_backed_off(&self) -> bool {
+    pub(in crate::snd) fn has_backed_off(&self) -> bool {
         self.cause == WaitCause::Persist && self.probes > 0
     }
 }

@@ -41,28 +41,28 @@ pub(crate) struct AccEcnFields {
 
 /// What an ACK covers for the first time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Covered {
+pub(in crate::snd) struct Covered {
     /// Wire packets.
-    pub(super) packets: u32,
+    pub(in crate::snd) packets: u32,
     /// Bytes.
-    pub(super) bytes: u32,
+    pub(in crate::snd) bytes: u32,
     /// SMSS.
-    pub(super) smss: u32,
+    pub(in crate::snd) smss: u32,
     /// SND.UNA after it.
-    pub(super) una: SeqNum,
+    pub(in crate::snd) una: SeqNum,
     /// SND.NXT.
-    pub(super) nxt: SeqNum,
+    pub(in crate::snd) nxt: SeqNum,
 }
 
 /// Marks of which an ACK tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Marks {
-    pub(super) packets: u32,
+pub(in crate::snd) struct Marks {
+    pub(in crate::snd) packets: u32,
     /// At most what the ACK covers for the first time.
-    pub(super) bytes: u32,
+    pub(in crate::snd) bytes: u32,
     /// The path marks what is not to be marked, or the peer contradicts itself: this side stops to
     /// set ECT.
-    pub(super) mangled: bool,
+    pub(in crate::snd) mangled: bool,
 }
 
 /// Bytes that have arrived with one codepoint, and whether the next ACKs are taken to be of the
@@ -78,11 +78,11 @@ enum Grows {
 #[derive(Debug)]
 pub(crate) struct Feedback {
     /// s.cep: marked packets, from 5 on.
-    pub(super) cep: u32,
+    pub(in crate::snd) cep: u32,
     /// s.e0b, s.ceb, s.e1b: bytes, the first and last from 1 on.
-    pub(super) e0b: u64,
-    pub(super) ceb: u64,
-    pub(super) e1b: u64,
+    pub(in crate::snd) e0b: u64,
+    pub(in crate::snd) ceb: u64,
+    pub(in crate::snd) e1b: u64,
     /// The option can be used.
     option: Option<OptionUse>,
     /// Segments covered by an ACK on average; 0 before the first.
@@ -114,7 +114,7 @@ enum OptionUse {
 }
 
 impl Feedback {
-    pub(super) fn new(agreed: &EcnAgreement) -> Self {
+    pub(in crate::snd) fn new(agreed: &EcnAgreement) -> Self {
         Self {
             cep: agreed.delivered,
             e0b: 1,
@@ -139,12 +139,12 @@ impl Feedback {
 
     /// True if ACE and the option of a segment say something: it is not older than one that has
     /// been heard (section 3.2.2.5.2).
-    pub(super) fn hears(&mut self, covers: bool, fields: &AccEcnFields) -> bool {
+    pub(in crate::snd) fn hears(&mut self, covers: bool, fields: &AccEcnFields) -> bool {
         !core::mem::take(&mut self.skip) && !self.deaf && (covers || fields.newer)
     }
 
     /// A segment with these fields covers so much; it [is heard](Self::hears).
-    pub(super) fn on_ack(
+    pub(in crate::snd) fn on_ack(
         &mut self,
         counters: &mut Counters,
         now: Instant,
@@ -292,17 +292,17 @@ impl Feedback {
     }
 
     /// Marked packets that the peer has counted.
-    pub(super) const fn marked(&self) -> u32 {
+    pub(in crate::snd) const fn marked(&self) -> u32 {
         self.cep.wrapping_sub(FIRST_COUNT)
     }
 
     /// Bytes that have arrived with each codepoint.
-    pub(super) const fn bytes(&self) -> CodepointBytes {
+    pub(in crate::snd) const fn bytes(&self) -> CodepointBytes {
         CodepointBytes { ect0: self.e0b - 1, ce: self.ceb, ect1: self.e1b - 1 }
     }
 
     /// True once if ECT is to be tried again.
-    pub(super) fn retries(&mut self, now: Instant) -> bool {
+    pub(in crate::snd) fn retries(&mut self, now: Instant) -> bool {
         self.retry_at.take_if(|at| *at <= now).is_some()
     }
 }

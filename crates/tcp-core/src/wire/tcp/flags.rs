@@ -1,6 +1,6 @@
 //! The control bits of the TCP header (RFC 9293, section 3.1; AE: RFC 9768, section 3.1).
 
-use super::Ecn;
+use crate::wire::Ecn;
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
 

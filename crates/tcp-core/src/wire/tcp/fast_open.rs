@@ -59,7 +59,7 @@ impl FastOpenCookie {
     }
 
     /// Octets of the option.
-    pub(super) const fn option_len(&self) -> usize {
+    pub(in crate::wire) const fn option_len(&self) -> usize {
         2 + self.len as usize + if self.experimental { 2 } else { 0 }
     }
 

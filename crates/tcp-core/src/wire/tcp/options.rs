@@ -1,14 +1,14 @@
 //! TCP options: MSS (RFC 9293, section 3.2), window scale and timestamps (RFC 7323), SACK (RFC
-//! 2018), fast open (RFC 7413), [accurate ECN](super::AccEcnOption), and any other option as kind
-//! and data.
+//! 2018), fast open (RFC 7413), [accurate ECN](crate::wire::AccEcnOption), and any other option as
+//! kind and data.
 //!
 //! Two views of the same octets: [`TcpOptions`] is what a connection uses, small and `Copy`;
 //! [`OptionIter`] and [`emit_option_list`] preserve order and unknown options, for tools.
 
-use super::EmitError;
 use super::accecn::{AccEcnOption, AccEcnOrder};
 use super::fast_open::FastOpenCookie;
 use crate::SeqNum;
+use crate::wire::EmitError;
 use core::fmt;
 
 /// Maximum octets of options: a data offset of 15 words less the fixed header.
@@ -181,8 +181,8 @@ impl TcpOptions {
         (options, iter.is_malformed())
     }
 
-    /// Octets that [`emit_tcp`](super::emit_tcp) uses for these options in the standard layout: a
-    /// multiple of four, at most 40.
+    /// Octets that [`emit_tcp`](crate::wire::emit_tcp) uses for these options in the standard
+    /// layout: a multiple of four, at most 40.
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
         let fixed = self.fixed_len();
@@ -197,7 +197,7 @@ impl TcpOptions {
     /// counters; then as many SACK blocks as fit, first ones first (three with timestamps, RFC
     /// 2018, section 3).
     #[inline(always)]
-    pub(super) fn emit(&self, out: &mut [u8; MAX_OPTIONS_LEN]) -> usize {
+    pub(in crate::wire) fn emit(&self, out: &mut [u8; MAX_OPTIONS_LEN]) -> usize {
         let mut writer = OptionWriter { out, len: 0 };
         if let Some(mss) = self.mss {
             let [high, low] = mss.to_be_bytes();
@@ -244,7 +244,7 @@ impl TcpOptions {
     /// Writes the standard layout and a fast open option behind it, padded to a multiple of four,
     /// and returns the length. The options of a SYN and the longest cookie fit.
     #[cold]
-    pub(super) fn emit_with_cookie(
+    pub(in crate::wire) fn emit_with_cookie(
         &self,
         cookie: &FastOpenCookie,
         out: &mut [u8; MAX_OPTIONS_LEN],
@@ -259,7 +259,7 @@ impl TcpOptions {
     /// These options as the standard layout has them: without the SACK blocks for which it has no
     /// room.
     #[inline]
-    pub(super) fn as_written(mut self) -> Self {
+    pub(in crate::wire) fn as_written(mut self) -> Self {
         self.sack.len = self.sack.len.min(self.sack_that_fit(self.fixed_len()) as u32);
         self
     }
@@ -298,7 +298,7 @@ const fn sack_at(fixed: usize) -> usize {
 /// The timestamps, if the option area is exactly NOP, NOP, timestamps: the layout of RFC 7323,
 /// appendix A, which nearly every segment has.
 #[inline(always)]
-pub(super) fn lone_timestamps(raw: &[u8]) -> Option<Timestamps> {
+pub(in crate::wire) fn lone_timestamps(raw: &[u8]) -> Option<Timestamps> {
     let raw: &[u8; 12] = raw.try_into().ok()?;
     match *raw {
         [NOP, NOP, TIMESTAMPS, 10, v0, v1, v2, v3, e0, e1, e2, e3] => Some(Timestamps {

@@ -35,8 +35,8 @@
 //!
 //! [memory]: crate::conn::Connection::memory
 
-use crate::blocks::SpareBlocks;
 use crate::counters::Counters;
+use crate::memory::blocks::SpareBlocks;
 use crate::reserve::MemoryPart;
 use crate::time::Instant;
 

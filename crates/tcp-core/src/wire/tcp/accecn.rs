@@ -16,7 +16,7 @@ impl AccEcnOrder {
     const ECT0_FIRST: u8 = 172;
     const ECT1_FIRST: u8 = 174;
 
-    pub(super) const fn of_kind(kind: u8) -> Option<Self> {
+    pub(in crate::wire) const fn of_kind(kind: u8) -> Option<Self> {
         match kind {
             Self::ECT0_FIRST => Some(Self::Ect0First),
             Self::ECT1_FIRST => Some(Self::Ect1First),
@@ -24,7 +24,7 @@ impl AccEcnOrder {
         }
     }
 
-    pub(super) const fn kind(self) -> u8 {
+    pub(in crate::wire) const fn kind(self) -> u8 {
         match self {
             Self::Ect0First => Self::ECT0_FIRST,
             Self::Ect1First => Self::ECT1_FIRST,
@@ -67,7 +67,7 @@ impl AccEcnOption {
 
     /// The counters in the data of an option. One that is cut off is left out, and what follows the
     /// third ignored (section 3.2.3.2.4).
-    pub(super) fn decode(order: AccEcnOrder, data: &[u8]) -> Self {
+    pub(in crate::wire) fn decode(order: AccEcnOrder, data: &[u8]) -> Self {
         let mut option = Self { fields: [0; Self::MAX], len: 0, order };
         for (field, octets) in option.fields.iter_mut().zip(data.as_chunks::<3>().0) {
             let [high, middle, low] = *octets;

@@ -3,9 +3,9 @@
 //! [`Syns`] is the part of a handshake that a half-open connection in the endpoint's SYN cache and
 //! a whole connection have in common.
 
-use super::header_len;
-use super::timestamps::TimestampClock;
 use crate::config::{ConnConfig, EndpointConfig};
+use crate::conn::header_len;
+use crate::conn::timestamps::TimestampClock;
 use crate::packet::SendReason;
 use crate::rcv;
 use crate::seq::SeqNum;
@@ -17,10 +17,10 @@ use core::net::IpAddr;
 use core::num::NonZeroU16;
 
 /// Largest window shift (RFC 7323, section 2.3).
-pub(super) const MAX_WSCALE: u8 = 14;
+pub(in crate::conn) const MAX_WSCALE: u8 = 14;
 /// Smallest segment size accepted from a peer or the configuration, if the MTU permits it: smaller
 /// ones would only multiply headers.
-pub(super) const MIN_MSS: u16 = 48;
+pub(in crate::conn) const MIN_MSS: u16 = 48;
 
 /// The offer in a peer's SYN, in eight bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,32 +187,32 @@ pub(crate) const fn default_mss(remote: &IpAddr) -> u16 {
 }
 
 /// The smallest shift with which the whole buffer can be announced.
-pub(super) fn wscale_for(buffer: u32) -> u8 {
+pub(in crate::conn) fn wscale_for(buffer: u32) -> u8 {
     (0..MAX_WSCALE).find(|shift| buffer >> shift <= 0xffff).unwrap_or(MAX_WSCALE)
 }
 
 /// ECN in the handshake, beside the peer's offer: which of our SYNs, and of the peer's, had it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct EcnHistory(u8);
+pub(in crate::conn) struct EcnHistory(u8);
 
 impl EcnHistory {
     /// We sent a SYN or SYN-ACK with ECN.
-    pub(super) const OFFERED: Self = Self(1);
+    pub(in crate::conn) const OFFERED: Self = Self(1);
     /// We also sent one without: RFC 3168, section 6.1.1, forbids ECT then.
-    pub(super) const WITHDRAWN: Self = Self(2);
+    pub(in crate::conn) const WITHDRAWN: Self = Self(2);
     /// The peer repeated its SYN without ECN.
-    pub(super) const PEER_WITHDREW: Self = Self(4);
+    pub(in crate::conn) const PEER_WITHDREW: Self = Self(4);
 
     /// We answered a SYN with accurate ECN.
-    pub(super) const ANSWERED: Self = Self(8);
+    pub(in crate::conn) const ANSWERED: Self = Self(8);
     /// Our first SYN or SYN-ACK was ECN-capable.
-    pub(super) const CAPABLE: Self = Self(16);
+    pub(in crate::conn) const CAPABLE: Self = Self(16);
 
     const fn add(&mut self, what: Self) {
         self.0 |= what.0;
     }
 
-    pub(super) const fn has(self, what: Self) -> bool {
+    pub(in crate::conn) const fn has(self, what: Self) -> bool {
         self.0 & what.0 != 0
     }
 
@@ -243,7 +243,7 @@ pub(crate) struct Syns {
     /// How often its timer has expired.
     pub(crate) expiries: u8,
     /// Which of the SYNs had ECN.
-    pub(super) ecn: EcnHistory,
+    pub(in crate::conn) ecn: EcnHistory,
 }
 
 impl Syns {
@@ -272,7 +272,7 @@ impl Syns {
 
     /// The peer's SYN-ACK of a simultaneous open arrived: its SYN has decided what is agreed (RFC
     /// 9768, section 3.1.2).
-    pub(super) const fn hear_syn_ack(&mut self, ecn: Ecn) {
+    pub(in crate::conn) const fn hear_syn_ack(&mut self, ecn: Ecn) {
         self.peer.set_codepoint(ecn);
     }
 

@@ -23,9 +23,9 @@
 //! segments, timers and headers ask the handshake only for what concerns the SYN-ACK.
 
 use super::syns::{Syns, default_mss};
-use super::{Connection, Notices, header_len};
 use crate::State;
 use crate::config::EndpointConfig;
+use crate::conn::{Connection, Notices, header_len};
 use crate::counters::Counters;
 use crate::ctx::Ctx;
 use crate::seq::SeqNum;
@@ -35,7 +35,7 @@ use crate::wire::{FastOpenCookie, IpInfo, OptionLayout, TcpSegment};
 
 /// What a handshake does with fast open.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FastOpen {
+pub(in crate::conn) struct FastOpen {
     /// The option of our first SYN or SYN-ACK.
     option: Option<FastOpenCookie>,
     /// Our first SYN may carry data without the option.
@@ -43,14 +43,14 @@ pub(super) struct FastOpen {
     /// MSS of the peer according to its last SYN-ACK; 0: no data goes with the SYN.
     mss: u16,
     /// Bytes of data that our SYN carried.
-    pub(super) sent: u16,
+    pub(in crate::conn) sent: u16,
     /// Data passes although our SYN-ACK is not acknowledged.
-    pub(super) early: bool,
+    pub(in crate::conn) early: bool,
 }
 
 impl FastOpen {
     /// Data of our SYN according to an ACK of it. Counts it.
-    pub(super) fn early_data(&self, counters: &mut Counters, iss: SeqNum, ack: SeqNum) -> EarlyData {
+    pub(in crate::conn) fn early_data(&self, counters: &mut Counters, iss: SeqNum, ack: SeqNum) -> EarlyData {
         let sent = u32::from(self.sent);
         if sent == 0 {
             return EarlyData::default();
@@ -65,7 +65,7 @@ impl FastOpen {
     }
 
     /// The options of the SYN or SYN-ACK sent now. Only the first one has a fast open option.
-    pub(super) fn layout(&self, syns: &Syns) -> OptionLayout<'static> {
+    pub(in crate::conn) fn layout(&self, syns: &Syns) -> OptionLayout<'static> {
         match self.option {
             Some(cookie) if syns.transmissions == 0 => OptionLayout::FastOpen(cookie),
             _ => OptionLayout::Standard,
@@ -73,20 +73,20 @@ impl FastOpen {
     }
 
     /// Our first SYN or SYN-ACK has a fast open option, or may have data without.
-    pub(super) const fn is_tried(&self) -> bool {
+    pub(in crate::conn) const fn is_tried(&self) -> bool {
         self.option.is_some() || self.bare
     }
 
     /// How our SYN, the only one, asked for a cookie, if it did: in the experimental option, or
     /// not.
-    pub(super) fn asked(&self, syns: &Syns) -> Option<bool> {
+    pub(in crate::conn) fn asked(&self, syns: &Syns) -> Option<bool> {
         let request = self.option.filter(|option| option.is_request() && syns.transmissions == 1);
         request.map(|option| option.is_experimental())
     }
 
     /// True if `syn_ack` does not answer the SYN that had the option, or data; `None` if none had.
     /// A SYN-ACK with a cookie, or of data, does.
-    pub(super) fn was_dropped(&self, syns: &Syns, syn_ack: &TcpSegment<'_>) -> Option<bool> {
+    pub(in crate::conn) fn was_dropped(&self, syns: &Syns, syn_ack: &TcpSegment<'_>) -> Option<bool> {
         if !self.is_tried() {
             return None;
         }
@@ -127,7 +127,7 @@ impl Connection {
     }
 
     /// Bytes of what was written that go with the SYN. Only the first one carries data.
-    pub(super) fn syn_data(&self, host: &EndpointConfig) -> u32 {
+    pub(in crate::conn) fn syn_data(&self, host: &EndpointConfig) -> u32 {
         let Some(handshake) = self.handshake.as_deref() else { return 0 };
         let FastOpen { option, mss: mss @ 1.., .. } = handshake.fast_open else { return 0 };
         if handshake.syns.transmissions > 0 {
@@ -140,12 +140,12 @@ impl Connection {
     }
 
     /// True if data passes although the handshake is not complete.
-    pub(super) fn is_early(&self) -> bool {
+    pub(in crate::conn) fn is_early(&self) -> bool {
         self.handshake.as_deref().is_some_and(|handshake| handshake.fast_open.early)
     }
 
     /// True if our SYN-ACK has left and data may follow it.
-    pub(super) fn may_send_early(&self) -> bool {
+    pub(in crate::conn) fn may_send_early(&self) -> bool {
         self.handshake
             .as_deref()
             .is_some_and(|handshake| handshake.fast_open.early && handshake.syns.transmissions > 0)
@@ -176,13 +176,13 @@ impl Connection {
 
     /// The peer has acknowledged the SYN-ACK of an early connection, `rtt` after it was sent if
     /// that was only once.
-    pub(super) fn confirm_early(&mut self, ctx: &Ctx<'_>, rtt: Option<Duration>) {
+    pub(in crate::conn) fn confirm_early(&mut self, ctx: &Ctx<'_>, rtt: Option<Duration>) {
         self.snd.on_early_handshake(ctx, &self.config, rtt);
         self.rcv.on_early_handshake(rtt);
     }
 
     /// When an early connection may send more, besides the SYN-ACK.
-    pub(super) fn early_departure(&self) -> Option<Instant> {
+    pub(in crate::conn) fn early_departure(&self) -> Option<Instant> {
         if self.is_early() { self.snd.next_departure() } else { None }
     }
 }

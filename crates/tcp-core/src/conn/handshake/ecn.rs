@@ -14,11 +14,11 @@
 //! with, other than CE, shows a path on which no codepoint can be trusted: this side then never
 //! sets ECT.
 
-use super::handshake::Handshake;
+use super::Handshake;
 use super::syns::{EcnHistory, Offer, Syns};
 use crate::config::{ConnConfig, Ecn as Mode};
 use crate::packet::SendReason;
-use crate::snd::agreement::EcnAgreement;
+use crate::snd::ecn::agreement::EcnAgreement;
 use crate::wire::{Ecn, TcpFlags, TcpSegment};
 
 /// True if a packet that left with one codepoint can have arrived with the other on a path that
@@ -100,7 +100,7 @@ impl Syns {
 
     /// True if our SYN-ACK has room and reason for the option: it may be why one was lost (section
     /// 3.2.3.2.2).
-    pub(super) fn brings_counters(&self, own: Mode) -> bool {
+    pub(in crate::conn) fn brings_counters(&self, own: Mode) -> bool {
         self.peer.ecn_mode(own) == Mode::Accurate
             && !self.ecn.has(EcnHistory::ANSWERED)
             && !self.peer.wants_cookie()
@@ -108,7 +108,7 @@ impl Syns {
 
     /// True if the peer's repeated SYN asks for another kind of ECN than the first: section 3.1.5
     /// has that reset.
-    pub(super) fn mixes_ecn(&self, own: Mode, again: &TcpSegment<'_>) -> bool {
+    pub(in crate::conn) fn mixes_ecn(&self, own: Mode, again: &TcpSegment<'_>) -> bool {
         let (first, again) = (self.peer.ecn_mode(own), Offer::of(again, Ecn::NotEct).ecn_mode(own));
         own == Mode::Accurate && again != Mode::Off && first != Mode::Off && first != again
     }
@@ -118,7 +118,7 @@ impl Handshake {
     /// What both sides have agreed on when `seg` completes the handshake. RFC 3168, section 6.1.1:
     /// a host that declined once does not set ECT, but still echoes marks, since the peer may only
     /// have received its acceptance.
-    pub(super) fn ecn(&self, own: Mode, seg: &TcpSegment<'_>) -> Option<EcnAgreement> {
+    pub(in crate::conn) fn ecn(&self, own: Mode, seg: &TcpSegment<'_>) -> Option<EcnAgreement> {
         let (syns, history) = (&self.syns, self.syns.ecn);
         let mode = syns.peer.ecn_mode(own);
         if mode == Mode::Off || !history.has(EcnHistory::OFFERED) {
