@@ -25,7 +25,7 @@ use super::ethernet::resolution::Resolution;
 use super::{Device, DeviceCaps, forward_device};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
-use crate::random;
+use crate::platform::random;
 use ackline_tcp_core::steering::Steering;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};

@@ -29,7 +29,7 @@ use super::ethernet::provision::Provisioner;
 use super::ethernet::resolution::Resolution;
 use super::{Device, DeviceCaps, forward_device};
 use crate::error::{Error, Result};
-use crate::random;
+use crate::platform::random;
 use rustix::fd::OwnedFd;
 use rustix::net::{SocketType, sockopt};
 use std::os::unix::net::{UnixDatagram, UnixStream};

@@ -22,7 +22,7 @@ macro_rules! examples {
     ($($name:literal,)*) => {
         &[$(Example {
             name: $name,
-            text: include_str!(concat!("../scenarios/", $name, ".toml")),
+            text: include_str!(concat!("../../scenarios/", $name, ".toml")),
         },)*]
     };
 }

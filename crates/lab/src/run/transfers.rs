@@ -2,7 +2,7 @@
 //! came that its receiver had.
 
 use crate::results::TransferResult;
-use crate::stream::{Arrived, Segment};
+use crate::run::stream::{Arrived, Segment};
 use ackline_netsim::{LinkId, NodeId, Observer, Packet, PacketEvent, View};
 use ackline_tcp_core::policy::rto::RtoPhase;
 use ackline_tcp_core::policy::sched::SegmentClass;

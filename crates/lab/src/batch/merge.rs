@@ -1,9 +1,9 @@
 //! Joins folders that hold parts of the same sweep.
 
+use crate::batch::points::listed;
 use crate::batch::{Batch, Report};
 use crate::error::RunError;
 use crate::folder::{Extras, Finished, Folder, Origin, key, stem};
-use crate::points::listed;
 use crate::scenario::Scenario;
 use ackline_registry::Registry;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! What the policies of each flow show at one instant.
 
-use crate::network::{FlowPlace, Network};
 use crate::results::PolicyMetrics;
+use crate::run::network::{FlowPlace, Network};
 use ackline_netsim::{NodeId, View};
 use ackline_tcp_core::ConnId;
 use ackline_tcp_core::policy::Metric;

@@ -7,7 +7,7 @@
 //! nothing in the one before. Counted at arrival, an interval of length T on a link of rate R never
 //! holds more than R T bits and one packet, whose first bits came in the interval before.
 
-use crate::stream::{Arrived, Segment};
+use crate::run::stream::{Arrived, Segment};
 use ackline_netsim::{LinkId, NodeId, Observer, Packet, PacketEvent};
 use ackline_tcp_core::policy::sched::SegmentClass;
 use ackline_tcp_core::{Duration, Instant};
