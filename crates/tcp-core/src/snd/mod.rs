@@ -6,7 +6,7 @@
 //! | `losses.rs` | state once something was lost: the RTO response, totals of repairs |
 //! | `flight.rs` | state while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
 //! | `data/buffer.rs`, `data/chunks.rs` | bytes from SND.UNA on: in a ring, or in shared memory |
-//! | `data/allowance.rs`, `data/write_space.rs` | how many there may be, and what a writer waits for |
+//! | `allowance.rs`, `data/write_space.rs` | how many there may be, and what a writer waits for |
 //! | `window.rs`, `window/wait.rs` | the peer's window, and what the sender waits for because of it |
 //! | `measure/chrono.rs` | time with something to deliver, and what limited the sender meanwhile |
 //! | `measure/rtt.rs`, `measure/min_rtt.rs`, `measure/rate.rs` | RTT, RTO, smallest RTT, delivery rate |
@@ -18,7 +18,7 @@
 //! | `ecn.rs`, `ece.rs` | ECN: state, and the effect of marks |
 //! | `ecn/agreement.rs` | what the handshake agreed on for ECN |
 //! | `ecn/accecn.rs` | what the peer tells by accurate ECN |
-//! | `mtu/path_mtu.rs`, `mtu/packet_too_big.rs` | the path MTU according to ICMP |
+//! | `measure/path_mtu.rs`, `mtu/packet_too_big.rs` | the path MTU according to ICMP |
 //! | `mtu/device_mtu.rs` | the MTU of the device has changed |
 //! | `mtu/black_hole.rs`, `mtu/mtu_search.rs` | packetization layer path MTU discovery (RFC 4821) |
 //! | `next.rs`, `gate.rs`, `data/new_data.rs` | what to send: windows, Nagle, SWS avoidance |
@@ -33,6 +33,7 @@
 //! Before the handshake is complete a policy without memory stands in for the two of the sender, so
 //! they need no unwrapping either. Loss recovery itself decides in [`recovery`](crate::recovery).
 
+mod allowance;
 mod congestion;
 mod data;
 mod ece;

@@ -35,7 +35,7 @@ const CRATES: [(&str, usize); 18] = [
 
 /// Modules of one folder that import each other in circles: the crate, the folder, and what is in
 /// it. None may be added, and one that is in no circle any more is removed.
-const KNOTS: [(&str, &[&str], &[&str]); 5] = [
+const KNOTS: &[(&str, &[&str], &[&str])] = &[
     (
         "papers",
         &[],
@@ -75,8 +75,6 @@ const KNOTS: [(&str, &[&str], &[&str]); 5] = [
         ],
     ),
     ("runtime", &["device", "ethernet"], &["neighbours", "provision"]),
-    ("tcp-core", &["policy"], &["rto", "spec", "window"]),
-    ("tcp-core", &["snd"], &["data", "flight", "gate", "mtu", "stream"]),
 ];
 
 #[test]

@@ -15,12 +15,12 @@
 //! tried again. If the path is still narrow its routers report it again; if they stay silent, the
 //! next timeout restores the smaller size.
 //!
-//! A path whose routers never say anything is found by [`black_hole`](super::black_hole), which
-//! ends in the same way: with a smaller size to fall back to. Such a path is not flooded with
-//! segments of the full size: [probes](super::mtu_search) find what it carries.
+//! A path whose routers never say anything is found by [`black_hole`](crate::snd::mtu::black_hole),
+//! which ends in the same way: with a smaller size to fall back to. Such a path is not flooded with
+//! segments of the full size: [probes](crate::snd::mtu::mtu_search) find what it carries.
 //!
 //! The full size is what the device and the peer permit. It changes with [the device's
-//! MTU](super::device_mtu).
+//! MTU](crate::snd::mtu::device_mtu).
 //!
 //! Sizes are payload bytes of one packet, as for the SMSS.
 

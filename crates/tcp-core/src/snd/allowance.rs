@@ -24,12 +24,12 @@
 //! Whether a waiting writer may go on is asked once when its connection is settled, because
 //! acknowledgments, departures, a larger window and settings can all make space.
 
+use super::Sender;
+use super::data::write_space::WriteSpace;
+use super::flight::Flight;
+use super::stream::Stream;
 use crate::config::ConnConfig;
 use crate::policy::cc::Clock;
-use crate::snd::Sender;
-use crate::snd::data::write_space::WriteSpace;
-use crate::snd::flight::Flight;
-use crate::snd::stream::Stream;
 
 impl Sender {
     /// Bytes that may be written and not acknowledged.
@@ -71,7 +71,7 @@ impl Sender {
     }
 
     /// True if there is the space that a writer waits for.
-    pub(in crate::snd) fn has_space(&self, config: &ConnConfig, wanted: WriteSpace, most: u32) -> bool {
+    pub(super) fn has_space(&self, config: &ConnConfig, wanted: WriteSpace, most: u32) -> bool {
         let (snd, allowance, lowat) =
             (&self.stream, self.allowance(config).min(most), lowat(config).unwrap_or(u32::MAX));
         if wanted == WriteSpace::USUAL {
@@ -90,7 +90,7 @@ impl Sender {
 
 impl Stream {
     /// Bytes that may be written now. `flight`: that of the same sender.
-    pub(in crate::snd) fn write_space(&self, flight: Option<&Flight>, config: &ConnConfig) -> usize {
+    pub(super) fn write_space(&self, flight: Option<&Flight>, config: &ConnConfig) -> usize {
         let free = self.buffer.space(self.allowance(flight, config) as usize);
         let Some(lowat) = lowat(config) else { return free };
         // The last write may go beyond the mark by as much as makes it a full segment.
@@ -102,7 +102,7 @@ impl Stream {
     }
 
     /// True if the window, and not the limit of the buffer, keeps the writer from writing more.
-    pub(in crate::snd) fn more_follows(&self, flight: Option<&Flight>, config: &ConnConfig) -> bool {
+    pub(super) fn more_follows(&self, flight: Option<&Flight>, config: &ConnConfig) -> bool {
         self.cut_short
             && !self.buffer.has_fin()
             && config.notsent_lowat.is_none()
