@@ -74,7 +74,6 @@ const KNOTS: &[(&str, &[&str], &[&str])] = &[
             "upstream",
         ],
     ),
-    ("runtime", &["device", "ethernet"], &["neighbours", "provision"]),
 ];
 
 #[test]

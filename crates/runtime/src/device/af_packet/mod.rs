@@ -20,8 +20,8 @@ pub use super::ethernet::neighbours;
 pub use config::AfPacketConfig;
 
 use super::ethernet::device::Ethernet;
-use super::ethernet::neighbours::Resolver;
 use super::ethernet::resolution::Resolution;
+use super::ethernet::resolver::Resolver;
 use super::{Device, DeviceCaps, forward_device};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};

@@ -1,13 +1,13 @@
 //! A host's place on an Ethernet: its neighbours, the packets waiting for them, and the errors for
 //! the stack.
 
-use super::waiting::{GivenUp, HeldPacket, HoldQueues, unreachable};
-use super::{
+use super::frame::addresses;
+use super::neighbours::{
     Attachment, AttachmentError, Event, Frame, NeighbourConfig, NeighbourStats, Neighbours, NextHop,
     Unreachable,
 };
-use crate::device::ethernet::frame::addresses;
-use crate::device::ethernet::provision::Provisioner;
+use super::provision::Provisioner;
+use super::waiting::{GivenUp, HeldPacket, HoldQueues, unreachable};
 use crate::mac::MacAddress;
 use ackline_tcp_core::Instant;
 use std::collections::VecDeque;

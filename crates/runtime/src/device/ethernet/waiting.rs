@@ -5,7 +5,7 @@
 //! into a number of bytes, as Linux does, because a dropped packet costs its connection a
 //! retransmission timeout.
 
-use crate::device::ethernet::frame::addresses;
+use super::frame::addresses;
 use ackline_tcp_core::wire::{
     HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TxChecksum, Unreachable as Reason, emit_icmp,
 };
