@@ -1,11 +1,12 @@
 //! A reproduction on a terminal.
 
-use super::check::Check;
-use super::engine::StudyResult;
-use super::judgement::{Counts, Verdict};
-use super::pin::Pin;
-use super::reproduction::Comparisons;
-use super::study::{Knob, Study};
+use crate::judgement::{Counts, Verdict};
+use crate::pin::Pin;
+use crate::reproduction::Comparisons;
+use crate::reproduction::check::Check;
+use crate::request::Knob;
+use crate::result::StudyResult;
+use crate::study::Study;
 use ackline_lab::short;
 use ackline_lab::wrap;
 use std::fmt::Write as _;
@@ -119,7 +120,7 @@ fn findings(done: &StudyResult) -> String {
 }
 
 /// `214 of 220 checks passed, 3 of them within a widened bound, 5 missed (pinned), 1 failed`.
-pub(super) fn count(counts: Counts) -> String {
+pub(crate) fn count(counts: Counts) -> String {
     let mut text = format!("{} of {} checks passed", counts.passed, counts.checks);
     for (number, words) in [
         (counts.widened, "of them within a widened bound"),
@@ -156,17 +157,17 @@ fn miss(done: &StudyResult, check: &Check) -> Option<String> {
 }
 
 /// What was measured.
-pub(super) fn measured(check: &Check) -> String {
+pub(crate) fn measured(check: &Check) -> String {
     check.measured.map_or("nothing".to_owned(), short)
 }
 
 /// Where a pin expects its miss.
-pub(super) fn expected(pin: &Pin) -> String {
+pub(crate) fn expected(pin: &Pin) -> String {
     format!("{} to {}", short(pin.low), short(pin.high))
 }
 
 /// The numbers that pass.
-pub(super) fn bounds(check: &Check) -> String {
+pub(crate) fn bounds(check: &Check) -> String {
     match (check.low, check.high) {
         (Some(low), Some(high)) if low == high => short(low),
         (Some(low), Some(high)) => format!("{} to {}", short(low), short(high)),

@@ -1,7 +1,5 @@
 //! Findings: what became of each published table or figure.
 
-use super::judgement::{Counts, Judgement};
-use super::reproduction::Reproduction;
 use serde::Serialize;
 
 /// A published table, figure or claim beside what came out. Its verdict follows from checks.
@@ -39,19 +37,5 @@ impl Finding {
     #[must_use]
     pub fn rests_on(&self, check: &str) -> bool {
         self.checks.iter().any(|prefix| check.starts_with(prefix.as_str()))
-    }
-
-    /// The verdict in words.
-    #[must_use]
-    pub fn verdict(&self, found: &Reproduction, judgement: &Judgement) -> String {
-        let counts = judgement.count(found, |id| self.rests_on(id));
-        let Counts { checks, widened, pinned, failed, .. } = counts;
-        match (failed, pinned, widened) {
-            (0, 0, 0) => "repeated".to_owned(),
-            (0, 0, _) => "repeated within the independent model's bounds".to_owned(),
-            (0, _, _) if pinned == checks => format!("not repeated: {pinned} of {checks} missed (pinned)"),
-            (0, _, _) => format!("repeated but for {pinned} of {checks} (pinned)"),
-            _ => format!("not repeated: {failed} of {checks} failed"),
-        }
     }
 }

@@ -6,47 +6,19 @@
 //! data have the virtual time at which it ends, and a digest of every packet until then, with its
 //! instant.
 
-use super::data::Data;
-use super::engine::{Options, plan};
-use super::error::ReproduceError;
-use super::job::Job;
-use super::study::{Request, Study};
 use super::work;
+use crate::data::{Data, Sample};
+use crate::error::ReproduceError;
+use crate::job::{Job, LONG_S};
+use crate::options::Options;
+use crate::request::Request;
+use crate::result::Sampled;
+use crate::study::{Study, plan};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Jobs of each part, if it has as many.
 const PER_PART: usize = 5;
-
-/// A job that takes longer is sampled by the beginning of its run that takes so long, s of
-/// processor time.
-pub(super) const LONG_S: f64 = 0.8;
-
-/// Jobs by id, with the beginnings of those that take long.
-pub(super) type Sample = BTreeMap<String, Option<Beginning>>;
-
-/// The beginning of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Beginning {
-    /// Virtual time at which it ends, ms.
-    pub(super) until_ms: u64,
-    /// Of every packet that arrived anywhere until then.
-    pub(super) digest: String,
-}
-
-/// What became of the sample of a study's data.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sampled {
-    /// Jobs that were run anew.
-    pub jobs: usize,
-    /// Processor time that they took, s.
-    pub cpu_s: f64,
-    /// Those of them that the data's sample did not name, and which were run as a whole.
-    pub unnamed: usize,
-    /// Those that give something else, by id.
-    pub differing: Vec<String>,
-}
 
 /// The jobs of each part whose hashes are the smallest; jobs that can only be run as a whole, and
 /// take long, come last.
@@ -72,7 +44,7 @@ fn chosen(
 ///
 /// # Errors
 /// Those of a job.
-pub(super) fn draw(
+pub(crate) fn draw(
     study: &dyn Study,
     request: &Request,
     cpu_s: impl Fn(&str) -> Option<f64> + Sync,
@@ -94,7 +66,7 @@ pub(super) fn draw(
 ///
 /// # Errors
 /// If a job cannot be run.
-pub(super) fn compare(
+pub(crate) fn compare(
     study: &dyn Study,
     request: &Request,
     data: &Data,

@@ -9,7 +9,7 @@
 //! is deleted: to make room, delete the folder. A file that cannot be read counts as none.
 
 use super::archive;
-use super::job::{Done, Job};
+use crate::job::{Done, Job};
 use ackline_lab::{RunError, unfinished};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 
 /// A folder of outputs.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(crate) struct Cache {
     folder: PathBuf,
     /// Files by the identities of their jobs, whatever the code.
     known: BTreeMap<String, PathBuf>,
 }
 
 /// What became of a look-up.
-pub(super) enum Found {
+pub(crate) enum Found {
     /// The output.
     Done(Done),
     /// There is none.
@@ -45,7 +45,7 @@ struct Entry {
 
 impl Cache {
     /// The folder within `parent`, made if it is not there.
-    pub(super) fn open(parent: &Path) -> Result<Self, RunError> {
+    pub(crate) fn open(parent: &Path) -> Result<Self, RunError> {
         let folder = parent.join("papers");
         fs::create_dir_all(&folder).map_err(|error| RunError::file("make the folder", &folder, error))?;
         unfinished::delete_leftovers(&folder, |_| true);
@@ -64,7 +64,7 @@ impl Cache {
     }
 
     /// The output of a job that this code gave.
-    pub(super) fn find(&self, job: &Job, code: &str) -> Found {
+    pub(crate) fn find(&self, job: &Job, code: &str) -> Found {
         let path = self.path(job, code);
         match archive::load::<Entry>(&path) {
             Ok(entry) if entry.identity == job.identity() => Found::Done(entry.done),
@@ -74,13 +74,13 @@ impl Cache {
     }
 
     /// What the job took when it was run last, with whatever code.
-    pub(super) fn estimate(&self, job: &Job) -> Option<f64> {
+    pub(crate) fn estimate(&self, job: &Job) -> Option<f64> {
         let entry: Entry = archive::load(self.known.get(job.identity())?).ok()?;
         Some(entry.done.cpu_s)
     }
 
     /// Keeps an output.
-    pub(super) fn keep(&self, study: &str, job: &Job, code: &str, done: &Done) -> Result<(), RunError> {
+    pub(crate) fn keep(&self, study: &str, job: &Job, code: &str, done: &Done) -> Result<(), RunError> {
         let entry = Entry {
             job: format!("{study} {}", job.id()),
             identity: job.identity().to_owned(),

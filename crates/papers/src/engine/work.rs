@@ -1,11 +1,11 @@
 //! The work: jobs of all studies side by side, those that take longest first, and then runs by the
 //! real clock, one after the other.
 
-use super::cache::{Cache, Found};
-use super::engine::Options;
-use super::error::ReproduceError;
-use super::job::{Done, Job};
-use super::study::Study;
+use crate::data::cache::{Cache, Found};
+use crate::error::ReproduceError;
+use crate::job::{Done, Job};
+use crate::options::Options;
+use crate::study::Study;
 use ackline_lab::RunError;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -24,34 +24,34 @@ struct Task<'a> {
 
 /// What the jobs of a study gave.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// By the jobs' ids.
-    pub(super) outputs: BTreeMap<String, Done>,
+    pub(crate) outputs: BTreeMap<String, Done>,
     /// Those that came from the cache.
-    pub(super) cached: usize,
+    pub(crate) cached: usize,
     /// Entries of the cache that could not be read.
-    pub(super) unreadable: usize,
+    pub(crate) unreadable: usize,
     /// Why one of its jobs has no output. The other jobs are run, so that they are in the cache.
-    pub(super) error: Option<ReproduceError>,
+    pub(crate) error: Option<ReproduceError>,
 }
 
 /// What all jobs gave, and how long they took together.
-pub(super) struct Finished {
+pub(crate) struct Finished {
     /// In the order of the studies.
-    pub(super) outcomes: Vec<Outcome>,
-    pub(super) wall_s: f64,
-    pub(super) threads: usize,
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) wall_s: f64,
+    pub(crate) threads: usize,
 }
 
 /// The threads on which jobs run.
-pub(super) fn pool(options: &Options) -> Result<ThreadPool, RunError> {
+pub(crate) fn pool(options: &Options) -> Result<ThreadPool, RunError> {
     let threads = options.threads;
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| RunError::Threads { threads, message: error.to_string() })
 }
 
 /// Finds or runs the jobs of each study.
-pub(super) fn run(
+pub(crate) fn run(
     plans: &[(&'static dyn Study, &[Job])],
     options: &Options,
 ) -> Result<Finished, ReproduceError> {
@@ -64,7 +64,7 @@ pub(super) fn run(
         .flat_map(|(place, (study, jobs))| jobs.iter().map(move |job| (place, *study, job)))
         .collect();
     let find = |(place, study, job): (usize, &'static dyn Study, _)| {
-        let task = Task { place, study, job, code: Job::code(job, study) };
+        let task = Task { place, study, job, code: job.code(study.reading()) };
         // What the real clock gave at another time is not what it gives now.
         let cache = cache.as_ref().filter(|_| !job.is_live());
         let found = cache.map_or(Found::Nothing, |cache| cache.find(job, &task.code));

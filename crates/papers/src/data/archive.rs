@@ -14,7 +14,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// If it cannot be written.
-pub(super) fn save<T: Serialize>(path: &Path, content: &T) -> Result<(), RunError> {
+pub(crate) fn save<T: Serialize>(path: &Path, content: &T) -> Result<(), RunError> {
     let fault = |error: io::Error| RunError::file("write", path, error);
     // The header has no time and no name.
     let mut encoder = GzEncoder::new(vec![], Compression::best());
@@ -28,7 +28,7 @@ pub(super) fn save<T: Serialize>(path: &Path, content: &T) -> Result<(), RunErro
 ///
 /// # Errors
 /// If it is not there, cut short, damaged, or of something else.
-pub(super) fn load<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
+pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     let mut text = vec![];
     // Its checksum is compared at the end.
     GzDecoder::new(BufReader::new(File::open(path)?)).read_to_end(&mut text)?;

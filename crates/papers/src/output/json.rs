@@ -1,10 +1,10 @@
 //! A reproduction as a JSON document.
 
-use super::check::Check;
-use super::engine::StudyResult;
-use super::finding::Finding;
-use super::pin::Pin;
-use super::table::Table;
+use crate::pin::Pin;
+use crate::reproduction::check::Check;
+use crate::reproduction::finding::Finding;
+use crate::reproduction::table::Table;
+use crate::result::StudyResult;
 use ackline_plot::Figure;
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ pub fn to_json(done: &StudyResult) -> String {
 }
 
 /// The same over many lines, with an end of line.
-pub(super) fn to_json_pretty(done: &StudyResult) -> String {
+pub(crate) fn to_json_pretty(done: &StudyResult) -> String {
     // Plain data with text keys, which always serialises.
     serde_json::to_string_pretty(&document(done)).unwrap_or_default() + "\n"
 }

@@ -6,10 +6,10 @@
 //!   data/STEM.json.gz     the output of every job, if jobs were run
 //! ```
 
-use super::data::Data;
-use super::engine::StudyResult;
 use super::json::to_json_pretty;
-use super::study::Study;
+use crate::data::Data;
+use crate::result::StudyResult;
+use crate::study::Study;
 use ackline_lab::{RunError, unfinished, write};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const DATA: &str = "data";
 
 /// Writes page, document and figures. Gives the files.
-pub(super) fn save(out: &Path, done: &StudyResult, page: &str) -> Result<Vec<PathBuf>, RunError> {
+pub(crate) fn save(out: &Path, done: &StudyResult, page: &str) -> Result<Vec<PathBuf>, RunError> {
     let stem = done.study.paper().stem;
     let mut files = vec![];
     let mut save = |name: String, content: &[u8]| {
@@ -41,7 +41,7 @@ pub(super) fn save(out: &Path, done: &StudyResult, page: &str) -> Result<Vec<Pat
 }
 
 /// Writes the data of a study's run. Gives the file.
-pub(super) fn save_data(out: &Path, study: &dyn Study, data: &Data) -> Result<PathBuf, RunError> {
+pub(crate) fn save_data(out: &Path, study: &dyn Study, data: &Data) -> Result<PathBuf, RunError> {
     let folder = out.join(DATA);
     make(&folder)?;
     data.save(&folder, study)?;
