@@ -83,7 +83,7 @@ impl FileLimits {
     ///
     /// # Errors
     /// What is wrong with it, and what would be right.
-    pub(super) fn read(&mut self, key: &str, value: &toml::Value) -> Result<(), String> {
+    pub(crate) fn read(&mut self, key: &str, value: &toml::Value) -> Result<(), String> {
         let text = match value {
             toml::Value::String(text) => text.clone(),
             toml::Value::Integer(number) => number.to_string(),
