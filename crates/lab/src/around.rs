@@ -2,7 +2,7 @@
 //! all others stay.
 
 use crate::error::{Place, ScenarioError};
-use crate::network::Network;
+use crate::run::network::Network;
 use crate::scenario::Scenario;
 use crate::scenario::setup::Setup;
 use crate::stage::{OutsideEnd, OutsideHost, World};
@@ -86,7 +86,7 @@ impl Around {
             });
         let taken = places.map(|place| {
             let node = &setup.nodes[place];
-            let address = crate::network::address(place);
+            let address = crate::run::network::address(place);
             let mtu = node.host.as_ref().map_or(0, |host| host.config.mtu);
             Taken { name: node.name.clone(), port: net.nodes[place], address, mtu }
         });

@@ -1,10 +1,12 @@
 //! All runs of a scenario, in parallel, into a folder.
 
+pub(crate) mod merge;
+pub(crate) mod points;
+
 use crate::error::RunError;
 use crate::figures::run_plots;
 use crate::folder::{Extras, Folder, json, key, stem};
 use crate::layout::Layout;
-use crate::points::PointRange;
 use crate::report;
 use crate::results::RunResult;
 use crate::run::{CaptureFile, Outcome, RunOutputs, perform};
@@ -15,6 +17,7 @@ use crate::tables;
 use crate::unfinished::Unfinished;
 use ackline_plot::PlotOptions;
 use indicatif::{ProgressBar, ProgressStyle};
+use points::PointRange;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::io::Write;

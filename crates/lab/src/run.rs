@@ -1,26 +1,34 @@
 //! One run: build the network, let its time pass, read the meters.
 
+pub(crate) mod goodput;
+mod meter;
+pub(crate) mod network;
+mod policy_metrics;
+pub(crate) mod scene;
+pub(crate) mod sequence;
+mod stream;
+mod transfers;
+
 use crate::error::{RunError, ScenarioError};
-use crate::goodput::{Destination, GoodputMeter, GoodputSeries};
-use crate::meter::Meter;
-use crate::network::Network;
-use crate::policy_metrics;
 use crate::results::{FlowResult, HostResult, PolicyMetrics, QueueResult, RunResult, Waits};
 use crate::scenario::setup::{FlowSetup, NodeSetup, Setup};
 use crate::scenario::{End, Ends, Scenario};
-use crate::scene::Scene;
-use crate::sequence::{SequenceRecorder, TimeSequence};
 use crate::stage::{Stages, Virtual, World, cc_name};
 use crate::stats::{Spread, jain};
-use crate::transfers::{FlowPath, Transfers};
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder, Select, TraceOptions};
 use ackline_netsim::{LinkStats, Sim};
 use ackline_tcp_core::policy::ack::AckInit;
 use ackline_tcp_core::{Duration, Instant};
+use goodput::{Destination, GoodputMeter, GoodputSeries};
+use meter::Meter;
+use network::Network;
+use scene::Scene;
+use sequence::{SequenceRecorder, TimeSequence};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufWriter, Write};
 use std::num::NonZeroU32;
+use transfers::{FlowPath, Transfers};
 
 /// A run and all that was recorded of it.
 #[derive(Debug)]

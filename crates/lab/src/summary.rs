@@ -1,5 +1,7 @@
 //! Summaries: for each point of a sweep, each number over its repetitions.
 
+pub(crate) mod compare;
+
 use crate::grid::{align, trimmed};
 use crate::layout::Layout;
 use crate::results::RunResult;

@@ -1,12 +1,14 @@
 //! The data of a run: the output of every job, from which pages, figures and checks can be made
 //! again.
 
-use super::archive;
+pub(crate) mod archive;
+pub(crate) mod cache;
+
 use super::error::ReproduceError;
-use super::job::{Done, Job};
-use super::sample::Sample;
+use super::job::{Beginning, Done, Job};
+use super::request::Request;
 use super::sources;
-use super::study::{Request, Study};
+use super::study::Study;
 use ackline_lab::RunError;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +47,9 @@ impl Origin {
         self.engine == sources::ENGINE
     }
 }
+
+/// Jobs by id, with the beginnings of those that take long.
+pub(super) type Sample = BTreeMap<String, Option<Beginning>>;
 
 /// A file of data.
 #[derive(Serialize, Deserialize)]
@@ -132,7 +137,7 @@ impl Data {
 
 /// The hash of all sources on which the outputs of a study's jobs depend.
 pub(super) fn code(study: &dyn Study, jobs: &[Job]) -> String {
-    let codes: BTreeSet<String> = jobs.iter().map(|job| job.code(study)).collect();
+    let codes: BTreeSet<String> = jobs.iter().map(|job| job.code(study.reading())).collect();
     let all: Vec<&str> = codes.iter().map(String::as_str).collect();
     format!("{:032x}", XxHash3_128::oneshot(all.join("\n").as_bytes()))
 }

@@ -1,115 +1,26 @@
 //! The engine: jobs of all studies in parallel, then what each study makes of them, then files.
 
-use super::data::{self, Data, Origin, Stored};
+pub(crate) mod sample;
+pub(crate) mod work;
+
+use super::data::{self, Data, Origin, Sample, Stored};
 use super::error::ReproduceError;
 use super::job::{Job, Outputs};
-use super::judgement::{Counts, Judgement, Verdict};
+use super::judgement::Judgement;
+use super::options::Options;
+use super::output::store;
 use super::page;
 use super::pin::{self, Extent};
 use super::reproduction::Reproduction;
-use super::sample::{self, Sample, Sampled};
+use super::request::{Knob, Request};
+use super::result::StudyResult;
 use super::sources;
-use super::store;
-use super::study::{Knob, Request, Study};
-use super::work::{self, Outcome};
-use ackline_lab::stage::Stages;
-use ackline_plot::PlotOptions;
+use super::study::{Study, plan};
 use ackline_tcp_core::policy::spec::nearest;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// What is asked of all studies.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Parts by name; empty: all.
-    pub parts: Vec<String>,
-    /// The smaller version, if a study has one.
-    pub quick: bool,
-    /// Seeds per point.
-    pub seeds: Option<u32>,
-    /// Factor on durations or volumes.
-    pub scale: Option<f64>,
-    /// Worker threads; 0: one per core. Results do not depend on it.
-    pub threads: usize,
-    /// Folder for pages, figures, JSON and data, made if it is not there.
-    pub out: Option<PathBuf>,
-    /// Folder with outputs of jobs that were run before, made if it is not there. `None`: every job
-    /// is run.
-    pub cache: Option<PathBuf>,
-    /// Folder with data that `out` got earlier: from these everything is made, and nothing is run.
-    pub from: Option<PathBuf>,
-    /// If the data of `from` are of other sources than this program, a fixed sample of their jobs
-    /// is run and compared.
-    pub sample: bool,
-    /// How figures become files.
-    pub plot: PlotOptions,
-    /// Where runs by the real clock take place; without it their jobs fail.
-    pub live: Option<Arc<dyn Stages>>,
-    /// Show progress on standard error, if that is a terminal.
-    pub progress: bool,
-}
-
-/// A study that was repeated.
-pub struct StudyResult {
-    /// The study.
-    pub study: &'static dyn Study,
-    /// What was asked of it.
-    pub request: Request,
-    /// What it found.
-    pub reproduction: Reproduction,
-    /// How its checks count.
-    pub judgement: Judgement,
-    /// Where the outputs of its jobs come from.
-    pub origin: Origin,
-    /// Entries of the cache that could not be read; their jobs were run.
-    pub unreadable: usize,
-    /// What a sample of the data's jobs showed, if one was wanted and needed.
-    pub sampled: Option<Sampled>,
-    /// How its figures become files.
-    pub plot: PlotOptions,
-    /// Files that were written.
-    pub files: Vec<PathBuf>,
-}
-
-impl StudyResult {
-    /// How many checks came out in which way.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        self.judgement.count(&self.reproduction, |_| true)
-    }
-
-    /// What fails the command, a line each; with `strict` also misses that are pinned.
-    #[must_use]
-    pub fn failures(&self, strict: bool) -> Vec<String> {
-        let name = self.study.paper().name;
-        let checks = self.reproduction.checks.iter().filter_map(|check| {
-            let verdict = self.judgement.verdict(check);
-            let word = match verdict {
-                Verdict::Failed => "failed",
-                Verdict::Left => "left the bounds of its pin",
-                Verdict::Stale => "passes now: remove its pin",
-                Verdict::Pinned if strict => "missed (pinned)",
-                _ => return None,
-            };
-            Some(format!("{name} {} {word}", check.id))
-        });
-        let differing = self.sampled.iter().flat_map(|sampled| &sampled.differing).map(|job| {
-            format!(
-                "{name}: the job {job:?} gives something else than its data; make them again with ackline reproduce {name} --refresh"
-            )
-        });
-        let checks = checks.chain(differing);
-        checks.chain(self.judgement.faults.iter().map(|fault| format!("{name}: {fault}"))).collect()
-    }
-
-    /// True if all parts of the study were run.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.request.parts.len() == self.study.parts().len()
-    }
-}
+use std::path::Path;
+use work::Outcome;
 
 /// Repeats studies. Options that a study does not understand are an error if it is the only one,
 /// and ignored if there are several.
@@ -275,29 +186,6 @@ fn save(mut done: StudyResult, options: &Options) -> Result<StudyResult, Reprodu
         done.files.extend(store::save(out, &done, &page)?);
     }
     Ok(done)
-}
-
-/// The jobs of the wanted parts, each once.
-pub(super) fn plan(study: &dyn Study, request: &Request) -> Result<Vec<Job>, ReproduceError> {
-    let mut jobs: Vec<Job> = vec![];
-    let mut keys: BTreeMap<String, String> = BTreeMap::new();
-    for part in study.parts().iter().filter(|part| request.wants(part.name)) {
-        for mut job in (part.plan)(request)? {
-            job.part = part.name;
-            match keys.get(job.id()) {
-                None => {
-                    keys.insert(job.id().to_owned(), job.identity().to_owned());
-                    jobs.push(job);
-                }
-                Some(key) if key == job.identity() => {}
-                Some(_) => {
-                    let message = format!("two different jobs are named {:?}", job.id());
-                    return Err(ReproduceError::Study { study: study.paper().name.to_owned(), message });
-                }
-            }
-        }
-    }
-    Ok(jobs)
 }
 
 /// What the wanted parts make of their jobs' outputs.

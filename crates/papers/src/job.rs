@@ -1,9 +1,7 @@
 //! Jobs: the independent pieces of a study's work.
 
 use super::error::ReproduceError;
-use super::sample::{Beginning, LONG_S};
 use super::sources;
-use super::study::Study;
 use ackline_lab::results::RunResult;
 use ackline_lab::stage::Stages;
 use ackline_lab::{Outcome, Scenario, run_one, run_one_on, simulation};
@@ -51,6 +49,19 @@ impl LiveRun {
     pub fn conditions(&self) -> &[String] {
         self.result.validity.as_ref().map_or(&[], |validity| &validity.conditions)
     }
+}
+
+/// A job that takes longer is sampled by the beginning of its run that takes so long, s of
+/// processor time.
+pub(super) const LONG_S: f64 = 0.8;
+
+/// The beginning of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Beginning {
+    /// Virtual time at which it ends, ms.
+    pub(super) until_ms: u64,
+    /// Of every packet that arrived anywhere until then.
+    pub(super) digest: String,
 }
 
 /// What a job gave.
@@ -178,10 +189,10 @@ impl Job {
         &self.identity
     }
 
-    /// The sources on which its output depends, as 128 bits.
-    pub(super) fn code(&self, study: &dyn Study) -> String {
+    /// The sources on which its output depends, as 128 bits. `reading` is that of its study.
+    pub(super) fn code(&self, reading: &[&str]) -> String {
         let own = self.made_in.as_deref();
-        let shared = study.reading().iter().copied().filter(|_| own.is_some());
+        let shared = reading.iter().copied().filter(|_| own.is_some());
         let files: Vec<&str> = own.into_iter().chain(shared).filter_map(sources::of_file).collect();
         let all = format!("{}\n{}", sources::ENGINE, files.join("\n"));
         format!("{:032x}", XxHash3_128::oneshot(all.as_bytes()))

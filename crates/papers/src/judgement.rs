@@ -1,10 +1,11 @@
 //! The judgement: checks against their bounds and their pins.
 
-use super::check::Check;
 use super::job::Job;
 use super::pin::{Extent, Pin};
 use super::reproduction::Reproduction;
-use super::study::Request;
+use super::reproduction::check::Check;
+use super::reproduction::finding::Finding;
+use super::request::Request;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of a check.
@@ -177,5 +178,21 @@ impl Judgement {
             counts.passed += usize::from(passed);
         }
         counts
+    }
+}
+
+impl Finding {
+    /// The verdict in words.
+    #[must_use]
+    pub fn verdict(&self, found: &Reproduction, judgement: &Judgement) -> String {
+        let counts = judgement.count(found, |id| self.rests_on(id));
+        let Counts { checks, widened, pinned, failed, .. } = counts;
+        match (failed, pinned, widened) {
+            (0, 0, 0) => "repeated".to_owned(),
+            (0, 0, _) => "repeated within the independent model's bounds".to_owned(),
+            (0, _, _) if pinned == checks => format!("not repeated: {pinned} of {checks} missed (pinned)"),
+            (0, _, _) => format!("repeated but for {pinned} of {checks} (pinned)"),
+            _ => format!("not repeated: {failed} of {checks} failed"),
+        }
     }
 }

@@ -25,53 +25,49 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-mod archive;
-mod cache;
-mod check;
 mod data;
 mod engine;
 mod error;
-mod finding;
 mod job;
-mod json;
 mod judgement;
 mod live;
+mod options;
+mod output;
 pub mod page;
 pub mod pin;
 mod registry;
 mod reproduction;
-mod sample;
+mod request;
+mod result;
 mod scenario;
 mod sources;
-mod store;
 pub mod studies;
 mod study;
-mod table;
-mod terminal;
 #[cfg(test)]
 mod tests;
-mod work;
 
 pub use ackline_plot::Figure;
-pub use check::Check;
 pub use data::Origin;
-pub use engine::{Options, StudyResult, reproduce};
+pub use engine::reproduce;
 pub use error::ReproduceError;
-pub use finding::Finding;
 pub use job::{Job, LiveRun, Outputs};
-pub use json::to_json;
 pub use judgement::{Counts, Judgement, Verdict};
+pub use options::Options;
+pub use output::json::to_json;
+pub use output::terminal::{agreement, listing, to_text, total};
 pub use pin::{Extent, Pin};
 pub use registry::{live_study, study};
+pub use reproduction::check::Check;
+pub use reproduction::finding::Finding;
+pub use reproduction::table::{Cell, Table};
 pub use reproduction::{Comparisons, Reproduction};
-pub use sample::Sampled;
+pub use request::{Knob, Request};
+pub use result::{Sampled, StudyResult};
 pub use scenario::ScenarioText;
 pub(crate) use scenario::scenario;
 pub use sources::{COMMIT, ENGINE};
 pub use studies::{LIVE, STUDIES};
-pub use study::{Knob, Paper, Part, Request, Study, no_jobs};
-pub use table::{Cell, Table};
-pub use terminal::{agreement, listing, to_text, total};
+pub use study::{Paper, Part, Study, no_jobs};
 
 /// The README's example compiles.
 #[cfg(doctest)]

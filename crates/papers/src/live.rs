@@ -1,12 +1,12 @@
 //! Live parts: each run of a scenario twice, simulated and by the real clock, and the two compared.
 
-use super::check::Check;
 use super::error::ReproduceError;
 use super::job::{Job, LiveRun, Outputs};
+use super::reproduction::check::Check;
+use super::reproduction::table::{Cell, Table};
 use super::reproduction::{Comparisons, Reproduction};
+use super::request::Request;
 use super::scenario::ScenarioText;
-use super::study::Request;
-use super::table::{Cell, Table};
 use ackline_lab::Scenario;
 use ackline_lab::results::RunResult;
 use ackline_lab::stats::Estimate;

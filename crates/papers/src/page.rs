@@ -18,12 +18,12 @@
 //! names nothing is an error, unless not everything was run: then a table, a figure or checks are
 //! left out, and a number is a dash.
 
-use super::check::Check;
 use super::data::Origin;
-use super::engine::StudyResult;
 use super::judgement::Verdict;
+use super::output::terminal::{bounds, count, expected, measured};
 use super::pin::{Extent, Pin};
-use super::terminal::{bounds, count, expected, measured};
+use super::reproduction::check::Check;
+use super::result::StudyResult;
 use ackline_lab::short;
 use ackline_plot::Figure;
 use std::collections::BTreeSet;
@@ -245,7 +245,7 @@ impl Page<'_> {
     }
 
     /// A table, which can be linked to if a pin names it.
-    fn table(&self, table: &super::table::Table) -> String {
+    fn table(&self, table: &super::reproduction::table::Table) -> String {
         let anchor = if self.is_evidence(&table.id) {
             format!("<a id=\"{}\"></a>\n\n", slug(&table.id))
         } else {

@@ -15,7 +15,7 @@
 //! of the study that shows the reason. `extent` says for which run the pin holds, `whole` or
 //! `quick`; without it for both. Other numbers of seeds and other scales have no pins.
 
-use super::study::Request;
+use super::request::Request;
 use serde::{Deserialize, Serialize};
 
 /// A check that is known to miss, and where.

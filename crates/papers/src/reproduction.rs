@@ -1,12 +1,16 @@
 //! What a study found.
 
-use super::check::Check;
-use super::finding::Finding;
-use super::table::Table;
+pub(crate) mod check;
+pub(crate) mod finding;
+pub(crate) mod table;
+
 use ackline_plot::Figure;
+use check::Check;
+use finding::Finding;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::Add;
+use table::Table;
 
 /// Findings, tables, checks and figures of a study, in the order in which they are shown.
 #[derive(Clone, Debug, Default)]

@@ -3,6 +3,8 @@
 use super::error::ReproduceError;
 use super::job::{Job, Outputs};
 use super::reproduction::Reproduction;
+use super::request::{Knob, Request};
+use std::collections::BTreeMap;
 
 /// A paper that is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,51 +55,6 @@ pub const fn no_jobs(_: &Request) -> Result<Vec<Job>, ReproduceError> {
     Ok(vec![])
 }
 
-/// What can be asked of a study beyond its parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Knob {
-    /// `--quick`: a smaller version that takes seconds or minutes, with every main claim of the
-    /// paper in it.
-    Quick,
-    /// `--seeds N`: so many runs with different seeds if the paper gives means.
-    Seeds,
-    /// `--scale X`: the paper's durations or volumes times X.
-    Scale,
-}
-
-impl Knob {
-    /// The option on the command line.
-    #[must_use]
-    pub const fn option(self) -> &'static str {
-        match self {
-            Self::Quick => "--quick",
-            Self::Seeds => "--seeds",
-            Self::Scale => "--scale",
-        }
-    }
-}
-
-/// What was asked of a study, checked against what it has.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Request {
-    /// Chosen parts, in the study's order; never empty if the engine made it.
-    pub parts: Vec<&'static str>,
-    /// The smaller version.
-    pub quick: bool,
-    /// Seeds per point, if the study's own number is not wanted.
-    pub seeds: Option<u32>,
-    /// Factor on durations or volumes, if the study's own are not wanted.
-    pub scale: Option<f64>,
-}
-
-impl Request {
-    /// True if the part is wanted.
-    #[must_use]
-    pub fn wants(&self, part: &str) -> bool {
-        self.parts.contains(&part)
-    }
-}
-
 /// A paper's experiments, ready to be repeated.
 pub trait Study: Sync {
     /// The paper.
@@ -123,4 +80,27 @@ pub trait Study: Sync {
 
     /// Its known misses: a `pins.toml` ([`pin`](super::pin) has its form).
     fn pins(&self) -> &str;
+}
+
+/// The jobs of the wanted parts, each once.
+pub(super) fn plan(study: &dyn Study, request: &Request) -> Result<Vec<Job>, ReproduceError> {
+    let mut jobs: Vec<Job> = vec![];
+    let mut keys: BTreeMap<String, String> = BTreeMap::new();
+    for part in study.parts().iter().filter(|part| request.wants(part.name)) {
+        for mut job in (part.plan)(request)? {
+            job.part = part.name;
+            match keys.get(job.id()) {
+                None => {
+                    keys.insert(job.id().to_owned(), job.identity().to_owned());
+                    jobs.push(job);
+                }
+                Some(key) if key == job.identity() => {}
+                Some(_) => {
+                    let message = format!("two different jobs are named {:?}", job.id());
+                    return Err(ReproduceError::Study { study: study.paper().name.to_owned(), message });
+                }
+            }
+        }
+    }
+    Ok(jobs)
 }

@@ -1,6 +1,7 @@
 //! The engine, with a study of its own.
 
-use super::engine::{Options, reproduce};
+use super::data::archive;
+use super::engine::reproduce;
 use super::*;
 use ackline_lab::stage::{EndReport, OutsideEnd, OutsideHost, Stage, StageError, Stages, Validity, World};
 use ackline_netsim::Sim;

@@ -4,6 +4,10 @@
 //! (RFC 8504, section 6.3). Whoever sends a SYN may have forged it, so what unproved clients cost
 //! outside is bounded apart from the rest, and little of all there is.
 
+mod limits;
+
+pub use limits::FileLimits;
+
 use crate::target::Protocol;
 use ackline_runtime::timer;
 use ackline_tcp_core::Duration;

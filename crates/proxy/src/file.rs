@@ -1,11 +1,8 @@
 //! Rules and limits in TOML.
 
-mod limits;
-
-pub use limits::FileLimits;
-
+use crate::clients::FileLimits;
 use crate::dns::{Hosts, Resolver};
-use crate::mapping::Filtering;
+use crate::filtering::Filtering;
 use crate::names::NameUse;
 use crate::publish::Publish;
 use crate::rules::{Action, Rule};

@@ -1,8 +1,9 @@
 //! One UDP flow, until nothing has passed for too long.
 
-use crate::dns::{self, DNS};
+use crate::dns::DNS;
 use crate::mapping::{Mapped, Mappings};
-use crate::proxy::{Shared, Way};
+use crate::resolution;
+use crate::shared::{Shared, Way};
 use crate::target::Protocol;
 use ackline_runtime::{Refusal, UdpFlow};
 use std::sync::Arc;
@@ -14,18 +15,19 @@ use tokio::time::sleep;
 const SETTLED: Duration = Duration::from_secs(1);
 
 /// Relays both directions. If the destination's port is closed, the client is refused.
-pub(crate) async fn carry(shared: &Arc<Shared>, inside: UdpFlow) {
+pub(crate) async fn carry(mappings: &Arc<Mappings>, inside: UdpFlow) {
+    let shared = &*mappings.shared;
     let (Ok(client), Ok(wanted)) = (inside.peer_addr(), inside.local_addr()) else { return };
     let _open = shared.counters.open_flows.enter();
     let (upstream, target) = match shared.way(client.ip(), wanted, Protocol::Udp) {
         Way::Through(upstream, target) => (upstream, target),
-        Way::Resolvers(ways) => return dns::serve_flow(shared, inside, client, ways).await,
+        Way::Resolvers(ways) => return resolution::serve_flow(shared, inside, client, ways).await,
         Way::Refuse => return inside.refuse(),
         Way::Drop => return,
     };
     // By its address, even if it has a name: only so can the sender of an answer be compared with
     // it.
-    match Mappings::join(shared, inside, client, wanted, &upstream, target.address).await {
+    match mappings.join(inside, client, wanted, &upstream, target.address).await {
         Ok(mapped) => run(shared, mapped, wanted.port() == DNS).await,
         Err((inside, error)) => match shared.refusal(&*upstream, &error) {
             Refusal::Drop => {}

@@ -7,48 +7,21 @@
 //!                                               └── C: passes if the filter lets it, and comes from C's address
 //! ```
 
-use crate::outside::Origin;
-use crate::proxy::Shared;
+use crate::filtering::Filtering;
+use crate::outside::{Inward, Origin};
+use crate::shared::Shared;
 use crate::target::can_be_carried;
-use crate::upstream::{ConnectError, HEADER, Inward, Outlet, Upstream};
+use crate::upstream::{ConnectError, HEADER, Outlet, Upstream};
 use ackline_runtime::UdpFlow;
-use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
-use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{Notify, OnceCell, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-
-/// Filtering: sources whose datagrams reach a client's socket (RFC 4787, section 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Filtering {
-    /// Anybody's.
-    EndpointIndependent,
-    /// Those of hosts that it has sent to, from any port (REQ-8).
-    #[default]
-    AddressDependent,
-    /// Those of the addresses and ports that it has sent to.
-    AddressAndPortDependent,
-}
-
-impl FromStr for Filtering {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "endpoint-independent" => Ok(Self::EndpointIndependent),
-            "address-dependent" => Ok(Self::AddressDependent),
-            "address-and-port-dependent" => Ok(Self::AddressAndPortDependent),
-            _ => Err("write endpoint-independent, address-dependent or address-and-port-dependent"),
-        }
-    }
-}
 
 /// Key of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,14 +34,16 @@ struct Key {
 }
 
 /// All open mappings.
-#[derive(Debug, Default)]
-pub(crate) struct Mappings(Mutex<HashMap<Key, Weak<Slot>>>);
+pub(crate) struct Mappings {
+    pub(crate) shared: Arc<Shared>,
+    open: Mutex<HashMap<Key, Weak<Slot>>>,
+}
 
 /// A mapping, open or being opened.
 struct Slot {
     key: Key,
     upstream: Arc<Upstream>,
-    shared: Arc<Shared>,
+    mappings: Arc<Mappings>,
     outside: OnceCell<ExternalSocket>,
 }
 
@@ -120,11 +95,15 @@ pub(crate) struct Mapped {
 }
 
 impl Mappings {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Slot>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, open: Mutex::default() }
     }
 
-    fn slot(&self, shared: &Arc<Shared>, key: Key, upstream: &Arc<Upstream>) -> Arc<Slot> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Slot>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slot(self: &Arc<Self>, key: Key, upstream: &Arc<Upstream>) -> Arc<Slot> {
         let mut slots = self.lock();
         // Whoever drops the last handle of a slot must not hold the lock.
         let found = slots.get(&key).and_then(Weak::upgrade);
@@ -132,9 +111,9 @@ impl Mappings {
             drop(slots);
             return living;
         }
-        shared.counters.mappings.one();
-        let (upstream, shared) = (upstream.clone(), shared.clone());
-        let slot = Arc::new(Slot { key, upstream, shared, outside: OnceCell::new() });
+        self.shared.counters.mappings.one();
+        let (upstream, mappings) = (upstream.clone(), self.clone());
+        let slot = Arc::new(Slot { key, upstream, mappings, outside: OnceCell::new() });
         slots.insert(key, Arc::downgrade(&slot));
         drop(slots);
         slot
@@ -154,13 +133,14 @@ impl Mappings {
     /// Adds a flow to `to`, which the client reaches as `inside` says, to its socket's mapping.
     /// Without one, it is made. Without a way for datagrams the flow is given back.
     pub(crate) async fn join(
-        shared: &Arc<Shared>,
+        self: &Arc<Self>,
         inside: UdpFlow,
         client: SocketAddr,
         wanted: SocketAddr,
         upstream: &Arc<Upstream>,
         to: SocketAddr,
     ) -> Result<Mapped, (UdpFlow, ConnectError)> {
+        let shared = &self.shared;
         let to = plain(to);
         let stands_for_loopback = to.ip().is_loopback().then_some(wanted.ip());
         let key = Key { client, upstream: Arc::as_ptr(upstream).addr(), stands_for_loopback };
@@ -170,7 +150,7 @@ impl Mappings {
         {
             return Err((inside, ConnectError::of_destination(error)));
         }
-        let slot = shared.mappings.slot(shared, key, upstream);
+        let slot = self.slot(key, upstream);
         let limit = shared.config.connect_timeout;
         let made = timeout(limit, slot.outside.get_or_try_init(|| slot.make())).await;
         let outside = match made.unwrap_or(Err(ConnectError::TimedOut)) {
@@ -196,13 +176,13 @@ impl Slot {
             (None, true) => Origin::V4,
             (None, false) => Origin::V6,
         };
-        let shared = self.shared.clone();
+        let shared = &self.mappings.shared;
         let config = &shared.config;
         let outlet = Arc::new(self.upstream.associate(&shared.out, origin, config.server_timeout).await?);
         let flows = Arc::<Flows>::default();
         let (living, alive) = watch::channel(());
         let stands_for_loopback = self.key.stands_for_loopback.is_some();
-        let reading = read(self.shared.clone(), outlet.clone(), flows.clone(), stands_for_loopback, living);
+        let reading = read(shared.clone(), outlet.clone(), flows.clone(), stands_for_loopback, living);
         Ok(ExternalSocket { outlet, flows, reader: tokio::spawn(reading), alive })
     }
 
@@ -216,7 +196,7 @@ impl Drop for Slot {
         if let Some(outside) = self.outside.get() {
             outside.reader.abort();
         }
-        let mut slots = self.shared.mappings.lock();
+        let mut slots = self.mappings.lock();
         // Another one may have taken its place.
         if slots.get(&self.key).is_some_and(|slot| slot.strong_count() == 0) {
             slots.remove(&self.key);
@@ -238,9 +218,9 @@ impl Mapped {
     pub(crate) async fn send(&self, packet: &mut [u8]) -> io::Result<()> {
         let Some(outside) = self.slot.outside.get() else { return Ok(()) };
         if let Some(from) = self.comes_back {
-            let other = self.slot.shared.mappings.at_port(self.to.is_ipv4(), self.to.port());
+            let other = self.slot.mappings.at_port(self.to.is_ipv4(), self.to.port());
             if let Some(there) = other.as_ref().and_then(|slot| slot.outside.get()) {
-                there.flows.deliver(&self.slot.shared, Some(from), packet, false);
+                there.flows.deliver(&self.slot.mappings.shared, Some(from), packet, false);
             }
             return Ok(());
         }

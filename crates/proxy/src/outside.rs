@@ -1,12 +1,14 @@
 //! The way out: sockets of the kernel, or of another stack.
 
-use crate::eyeballs;
-use crate::machine::Machine;
-use crate::upstream::Inward;
+mod eyeballs;
+pub(crate) mod machine;
+
 use ackline_runtime::{Stack, UdpArrival};
+use machine::Machine;
 use rustix::net::sockopt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -211,6 +213,15 @@ impl AsyncWrite for Stream {
 pub(crate) enum Socket {
     Kernel(net::UdpSocket),
     Stack(ackline_runtime::UdpSocket),
+}
+
+/// What comes back.
+#[derive(Debug)]
+pub(crate) enum Inward {
+    /// A datagram: its range in the buffer, and its source, if that is an address.
+    Datagram(Range<usize>, Option<SocketAddr>),
+    /// The destination port of an earlier datagram is closed.
+    Refused(SocketAddr),
 }
 
 impl Socket {

@@ -12,7 +12,7 @@
 use crate::backlog::{Backlog, BacklogShare};
 use crate::counters::Count;
 use crate::outside::Stream;
-use crate::proxy::Shared;
+use crate::shared::Shared;
 use ackline_runtime::stream as inner;
 use bytes::Bytes;
 use rustix::io::{Errno, ioctl_fionread, readv};

@@ -77,14 +77,12 @@
 #![deny(unsafe_code)]
 
 // What the standard library, tokio and the operating system offer, in the form that is needed here.
-mod memory;
-mod random;
+mod platform;
 mod sync;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the one place for system calls that no safe interface covers")]
 mod sys;
 mod wakes;
-mod workers;
 
 // Errors, and what they name.
 pub mod mac;

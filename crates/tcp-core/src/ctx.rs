@@ -1,10 +1,10 @@
 //! What every event of a connection needs from its endpoint.
 
-use crate::budget::Budget;
 use crate::counters::Counters;
-use crate::drop_reason::DropReason;
+use crate::events::DropReason;
 use crate::events::{TraceEvent, Tracer};
 use crate::id::ConnId;
+use crate::memory::budget::Budget;
 use crate::time::{Duration, Instant};
 
 /// The context of one event: its time, its connection, and where to count and trace it.

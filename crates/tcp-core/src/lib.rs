@@ -18,20 +18,18 @@ pub mod pattern;
 mod sync;
 
 // Values that need nothing else, and what several endpoints have together.
-mod blocks;
 pub mod counters;
 mod ecn;
 pub mod error;
 mod four_tuple;
 pub mod id;
 mod reserve;
-mod ring;
 pub mod seq;
 pub mod state;
 pub mod time;
 
 // What is counted, measured and sent.
-mod budget;
+mod memory;
 mod rate_limit;
 pub mod units;
 mod window_use;
@@ -41,8 +39,7 @@ pub mod wire;
 pub mod quantity;
 pub mod steering;
 
-// What leaves, as drivers and schedulers see it, and why what came was dropped.
-mod drop_reason;
+// What leaves, as drivers and schedulers see it.
 pub mod packet;
 
 // The seams.
@@ -59,7 +56,7 @@ pub mod queueing;
 // A connection as it is.
 pub mod info;
 
-// What happens.
+// What happens, and why what came was dropped.
 pub mod events;
 
 // What every event of a connection needs from its endpoint.
@@ -94,9 +91,8 @@ mod udp;
 pub mod endpoint;
 
 pub use config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
-pub use drop_reason::DropReason;
 pub use endpoint::{Conn, Endpoint};
-pub use events::{Event, WakeReason, Wakeup};
+pub use events::{DropReason, Event, WakeReason, Wakeup};
 pub use four_tuple::FourTuple;
 pub use id::{ConnId, ListenerId, TxId, UdpId};
 pub use packet::{TxBudget, TxPacket, TxReport};

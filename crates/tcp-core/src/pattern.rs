@@ -1,7 +1,7 @@
 //! Streams whose octets follow from their positions: a connection that carries one needs no memory
 //! for its data.
 //!
-//! An endpoint may be told of what pattern its streams consist. The rings (`ring.rs`) of its
+//! An endpoint may be told of what pattern its streams consist. The rings (`memory/ring.rs`) of its
 //! connections then count bytes as long as what they are given is the pattern's, which they see by
 //! its address or by comparing, and show slices of the pattern's table. Lengths, limits and
 //! capacities are those of a ring with memory, so windows, memory and results cannot depend on it.

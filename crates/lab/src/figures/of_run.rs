@@ -2,8 +2,8 @@
 
 use super::time_sequence;
 use crate::run::Outcome;
+use crate::run::scene::{QueueLimit, SceneLink};
 use crate::run_plots::{RunPlots, is_time_sequence};
-use crate::scene::{QueueLimit, SceneLink};
 use ackline_netsim::record::{ConnRecord, ConnSample, Metric, QueueRecord};
 use ackline_plot::{Chart, Line, Look, Reference, Span, Style, marked, prefixed, thinned};
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! The time-sequence diagram of one connection.
 
+use crate::run::sequence::TimeSequence;
 use crate::run_plots::TIME_SEQUENCE;
-use crate::sequence::TimeSequence;
 use ackline_plot::{Chart, Line, Look, Style, prefixed};
 
 /// Segments as strokes from their first byte to their last, ACKs and the receiver's window as lines
@@ -15,7 +15,7 @@ pub(super) fn chart(sequence: &TimeSequence) -> Chart {
         let those = sequence.segments.iter().filter(move |bytes| bytes.again == again);
         those.map(|bytes| (at(bytes.at_ns), place(bytes.from), place(bytes.until))).collect()
     };
-    let acks = |of: fn(&crate::sequence::ReceivedAck) -> u64| {
+    let acks = |of: fn(&crate::run::sequence::ReceivedAck) -> u64| {
         let mut points: Vec<(f64, f64)> = vec![];
         for ack in &sequence.acks {
             // Of equal steps the first is drawn, and the end.
@@ -62,7 +62,7 @@ pub(super) fn chart(sequence: &TimeSequence) -> Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sequence::{ReceivedAck, SentBytes};
+    use crate::run::sequence::{ReceivedAck, SentBytes};
 
     fn sequence(window: u64) -> TimeSequence {
         let at = |second: u64| second * 1_000_000_000;

@@ -37,6 +37,7 @@
 //! section.
 
 mod app;
+pub(crate) mod examples;
 pub mod keys;
 mod link;
 mod options;

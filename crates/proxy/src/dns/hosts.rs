@@ -65,7 +65,7 @@ impl Hosts {
     }
 
     /// The answer to a question about one of the names.
-    pub(super) fn answer(&self, question: &Question) -> Option<Vec<u8>> {
+    pub(crate) fn answer(&self, question: &Question) -> Option<Vec<u8>> {
         let [kind, class] = question.kind_and_class();
         let addresses = self.names.get(&question.name()).filter(|_| question.is_query())?;
         let found = addresses.iter().filter(|address| {

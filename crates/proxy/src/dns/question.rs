@@ -24,7 +24,7 @@ const OF_ADDRESSES: [[u8; 2]; 5] = [[0, 1], [0, 28], [0, 64], [0, 65], [0, 255]]
 
 /// A question that waits for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Question {
+pub(crate) struct Question {
     id: [u8; 2],
     opcode: u8,
     /// The client's wish that the resolver ask others (RFC 1035, section 4.1.1: RD).
@@ -38,14 +38,14 @@ pub(super) struct Question {
 }
 
 /// A resolver that answers so cannot or will not help (resolv.conf(5): the next one is asked).
-pub(super) const fn is_unhelpful(answer: &[u8]) -> bool {
+pub(crate) const fn is_unhelpful(answer: &[u8]) -> bool {
     // Server failure, not implemented, refused.
     answer.len() >= HEADER && matches!(answer[3] & RCODE, 2 | 4 | 5)
 }
 
 impl Question {
     /// The only question of `message`.
-    pub(super) fn read(message: &[u8]) -> Option<Self> {
+    pub(crate) fn read(message: &[u8]) -> Option<Self> {
         let (name, kind) = section(message)?;
         if message[2] & RESPONSE != 0 {
             return None;
@@ -63,7 +63,7 @@ impl Question {
     }
 
     /// `message` has this question's number, and the question itself.
-    pub(super) fn is_answered_by(&self, message: &[u8]) -> bool {
+    pub(crate) fn is_answered_by(&self, message: &[u8]) -> bool {
         let Some((name, kind)) = section(message) else { return false };
         message[2] & (RESPONSE | OPCODE) == RESPONSE | self.opcode
             && message[..2] == self.id
@@ -73,18 +73,18 @@ impl Question {
     }
 
     /// An answer may have addresses of the name.
-    pub(super) fn is_for_addresses(&self) -> bool {
+    pub(crate) fn is_for_addresses(&self) -> bool {
         OF_ADDRESSES.contains(&[self.kind[0], self.kind[1]])
     }
 
     /// Longest answer that the client takes over UDP (RFC 6891, section 6.2.3).
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.edns.unwrap_or(0).max(USUAL_ROOM).into()
     }
 
     /// The name in small letters. What no host's name has is escaped, a dot inside a label, too
     /// (RFC 4343, section 2.1).
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let mut text = String::new();
         let mut rest = &self.name[..];
         while let [length, more @ ..] = rest
@@ -107,18 +107,18 @@ impl Question {
     }
 
     /// A standard query, and no other operation on names.
-    pub(super) const fn is_query(&self) -> bool {
+    pub(crate) const fn is_query(&self) -> bool {
         self.opcode == 0
     }
 
     /// The numbers of type and class.
-    pub(super) fn kind_and_class(&self) -> [u16; 2] {
+    pub(crate) fn kind_and_class(&self) -> [u16; 2] {
         let [a, b, c, d] = self.kind;
         [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]
     }
 
     /// An answer of the proxy's own, with `records` and a code (RFC 1035, section 4.1.1).
-    pub(super) fn answered(&self, code: u8, records: &[Vec<u8>]) -> Vec<u8> {
+    pub(crate) fn answered(&self, code: u8, records: &[Vec<u8>]) -> Vec<u8> {
         // More would be longer than any message.
         let count = u16::try_from(records.len()).unwrap_or(u16::MAX);
         let [high, low] = count.to_be_bytes();
@@ -144,7 +144,7 @@ impl Question {
     }
 
     /// `answer` without its records: the client asks again over TCP (RFC 2181, section 9).
-    pub(super) fn truncated(&self, answer: &[u8]) -> Vec<u8> {
+    pub(crate) fn truncated(&self, answer: &[u8]) -> Vec<u8> {
         let mut short = answer[..HEADER.min(answer.len())].to_vec();
         short.resize(HEADER, 0);
         short[2] |= TRUNCATED;

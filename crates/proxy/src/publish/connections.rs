@@ -3,10 +3,10 @@
 use super::header::header;
 use super::spec::ProxyHeader;
 use super::{Base, source};
-use crate::connection::{OutsideStream, StackStream};
+use crate::ends::{OutsideStream, StackStream};
 use crate::outside::{Stream, keep_alive};
-use crate::proxy::Shared;
 use crate::relay::relay;
+use crate::shared::Shared;
 use ackline_runtime::{Stack, TcpStream};
 use ackline_tcp_core::Target;
 use std::io::{self, ErrorKind};

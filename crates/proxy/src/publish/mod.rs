@@ -18,7 +18,7 @@ pub(crate) use connections::{Arrival, carry};
 pub use spec::{ProxyHeader, Publish, PublishSyntax};
 
 use crate::clients::Clients;
-use crate::proxy::Shared;
+use crate::shared::Shared;
 use crate::target::{Protocol, can_be_carried};
 use ackline_runtime::Stack;
 use std::fmt;

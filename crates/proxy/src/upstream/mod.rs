@@ -7,14 +7,13 @@ mod url;
 pub use url::{Server, UrlError, without_credentials};
 
 use crate::dns::framed::Framed;
-use crate::outside::{Origin, Socket, Stream, WayOut};
+use crate::outside::{Inward, Origin, Socket, Stream, WayOut};
 use crate::target::{Protocol, Target};
 use rustix::io::Errno;
 use socks5::Association;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -176,15 +175,6 @@ async fn within<T>(
 pub(crate) enum Outlet {
     Direct(Socket),
     Socks5(Association),
-}
-
-/// What comes back.
-#[derive(Debug)]
-pub(crate) enum Inward {
-    /// A datagram: its range in the buffer, and its source, if that is an address.
-    Datagram(Range<usize>, Option<SocketAddr>),
-    /// The destination port of an earlier datagram is closed.
-    Refused(SocketAddr),
 }
 
 impl Outlet {

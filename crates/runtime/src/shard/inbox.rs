@@ -342,7 +342,7 @@ mod tests {
     }
 
     fn random_orders(number: u64) {
-        let mut seed = crate::random::seed().expect("random numbers");
+        let mut seed = crate::platform::random::seed().expect("random numbers");
         seed[8..].fill(0);
         let seed = u64::from_le_bytes(*seed.first_chunk().expect("eight bytes"));
         println!("seed {seed}");

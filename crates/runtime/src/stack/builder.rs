@@ -2,9 +2,9 @@
 
 use super::{Driver, Shards, Stack};
 use crate::device::Device;
-use crate::memory;
 use crate::pacing::Pacing;
-use crate::random;
+use crate::platform::memory;
+use crate::platform::random;
 use crate::shard::backlog::DEFAULT_BACKLOG_TIME;
 use crate::shard::hub::{Hub, HubPort};
 use crate::shard::state::Waits;

@@ -2,10 +2,10 @@
 
 use super::{Connection, Notices, header_len};
 use crate::State;
-use crate::budget::{Budget, Grant};
 use crate::ctx::Ctx;
 use crate::error::StreamError;
 use crate::info::Info;
+use crate::memory::budget::{Budget, Grant};
 use crate::policy::spec::PolicyKind;
 use crate::policy::{AckPolicy, CongestionControl, Metric, Metrics, RtoResponse};
 use crate::snd::{Usage, WriteSpace, is_shared};

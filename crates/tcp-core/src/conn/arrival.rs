@@ -3,19 +3,19 @@
 
 use super::challenge::AckTrigger;
 use super::checks::Verdict;
-use super::syns::Offer;
+use super::handshake::syns::Offer;
 use super::{Connection, Notices, transition::Input};
 use crate::State;
 use crate::config::{Ecn as Mode, EndpointConfig};
 use crate::ctx::Ctx;
-use crate::drop_reason::DropReason;
 use crate::error::ConnError;
+use crate::events::DropReason;
 use crate::events::TraceEvent;
 use crate::rate_limit::RateLimit;
 use crate::rcv::{Counted, Incoming};
 use crate::seq::SeqNum;
 use crate::snd::AckSegment;
-use crate::snd::accecn::AccEcnFields;
+use crate::snd::ecn::accecn::AccEcnFields;
 use crate::time::Instant;
 use crate::wire::{Ecn, IpInfo, TcpFlags, TcpSegment};
 

@@ -1,8 +1,10 @@
 //! The handshake of a connection: retransmission of its SYN, and becoming ESTABLISHED. What the
-//! SYNs say is in [`syns`](super::syns).
+//! SYNs say is in [`syns`].
 
-use super::fast_open::FastOpen;
-use super::syns::{MAX_WSCALE, MIN_MSS, OwnSyn, Syns, default_mss, wscale_for};
+pub(crate) mod ecn;
+pub(in crate::conn) mod fast_open;
+pub(in crate::conn) mod syns;
+
 use super::{Connection, Notices, header_len, transition::Input};
 use crate::config::{ConnConfig, Ecn, EndpointConfig};
 use crate::ctx::Ctx;
@@ -11,9 +13,11 @@ use crate::events::TraceEvent;
 use crate::rcv;
 use crate::seq::SeqNum;
 use crate::snd;
-use crate::snd::agreement::EcnAgreement;
+use crate::snd::ecn::agreement::EcnAgreement;
 use crate::time::{Duration, Instant};
 use crate::wire::{IpInfo, MIN_MTU_V6, TcpFlags, TcpSegment};
+use fast_open::FastOpen;
+use syns::{MAX_WSCALE, MIN_MSS, OwnSyn, Syns, default_mss, wscale_for};
 
 /// How soon the SYN is repeated after an answer to something else: time for our RST to arrive
 /// (Linux, `TCP_TIMEOUT_MIN`: two ticks of its clock).

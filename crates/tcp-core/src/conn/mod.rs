@@ -3,10 +3,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `transition.rs` | the state diagram, as a total function |
-//! | `syns.rs` | what the two SYNs offer and agree on |
-//! | `ecn.rs` | what a handshake agrees on for ECN |
 //! | `handshake.rs` | retransmission of the SYN, becoming ESTABLISHED |
-//! | `fast_open.rs` | data before the handshake is complete (RFC 7413) |
+//! | `handshake/syns.rs` | what the two SYNs offer and agree on |
+//! | `handshake/ecn.rs` | what a handshake agrees on for ECN |
+//! | `handshake/fast_open.rs` | data before the handshake is complete (RFC 7413) |
 //! | `predict.rs` | header prediction: the segment that a bulk receiver expects |
 //! | `checks.rs` | which segments are accepted: PAWS, window, RST, SYN and ACK (RFC 5961) |
 //! | `arrival.rs` | segment arrival (section 3.10.7) |
@@ -28,9 +28,7 @@ mod arrival;
 mod challenge;
 mod checks;
 mod close;
-pub(crate) mod ecn;
 mod egress;
-mod fast_open;
 mod handshake;
 mod icmp;
 mod notices;
@@ -38,7 +36,6 @@ mod opening;
 mod path;
 mod predict;
 mod settings;
-mod syns;
 mod time_wait;
 mod timers;
 mod timestamps;
@@ -50,8 +47,8 @@ mod tests;
 pub(crate) use arrival::{Disposition, RstSpec};
 pub(crate) use challenge::{AckTrigger, count_skipped_ack, may_answer};
 pub(crate) use egress::blank_header;
+pub(crate) use handshake::syns::{Offer, OwnSyn, Syns, default_mss};
 pub(crate) use opening::Opening;
-pub(crate) use syns::{Offer, OwnSyn, Syns, default_mss};
 pub(crate) use time_wait::{Reaction, Retired, TimeWait};
 pub(crate) use timestamps::TimestampClock;
 
@@ -60,13 +57,13 @@ pub(crate) use notices::Notices;
 pub(crate) use path::PathNews;
 
 use crate::State;
-use crate::budget::{Budget, Grant};
 use crate::config::ConnConfig;
 use crate::counters::Counters;
 use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::TraceEvent;
 use crate::four_tuple::FourTuple;
+use crate::memory::budget::{Budget, Grant};
 use crate::pattern::Pattern;
 use crate::rate_limit::ConnRateLimit;
 use crate::rcv::Receiver;

@@ -1,12 +1,12 @@
 //! Segments before ESTABLISHED (RFC 9293, section 3.10.7.3, and 3.10.7.4 in SYN-RECEIVED).
 
 use super::arrival::{Disposition, RstSpec};
-use super::syns::Syns;
+use super::handshake::syns::Syns;
 use super::{Connection, transition::Input};
 use crate::config::{ConnConfig, EndpointConfig};
 use crate::ctx::Ctx;
-use crate::drop_reason::DropReason;
 use crate::error::ConnError;
+use crate::events::DropReason;
 use crate::packet::SendReason;
 use crate::rate_limit::RateLimit;
 use crate::rcv;

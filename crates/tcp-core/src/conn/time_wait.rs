@@ -12,7 +12,7 @@ use super::checks::{Expected, Verdict};
 use super::timestamps::TimestampClock;
 use crate::State;
 use crate::ctx::Ctx;
-use crate::drop_reason::DropReason;
+use crate::events::DropReason;
 use crate::rate_limit::{ConnRateLimit, RateLimit};
 use crate::rcv;
 use crate::seq::SeqNum;

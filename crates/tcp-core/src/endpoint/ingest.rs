@@ -3,7 +3,7 @@
 use super::Owners;
 use crate::config::Pricing;
 use crate::conn::{Disposition, IcmpError};
-use crate::drop_reason::DropReason;
+use crate::events::DropReason;
 use crate::four_tuple::FourTuple;
 use crate::id::ConnId;
 use crate::ip::Fragmented;

@@ -1,5 +1,5 @@
-//! The endpoint's side of its [memory budget](crate::budget): what is charged, and who goes if the
-//! budget is used up.
+//! The endpoint's side of its [memory budget](crate::memory::budget): what is charged, and who goes
+//! if the budget is used up.
 //!
 //! A connection is charged with what it holds and with its entries in the endpoint's arrays, at
 //! each [settlement](super::settle). The rest (half-open connections, held SYNs, records in

@@ -1,9 +1,9 @@
 //! One trace event of each kind.
 
 use super::TraceEvent;
-use crate::drop_reason::DropReason;
 use crate::ecn::Ecn;
 use crate::error::ConnError;
+use crate::events::DropReason;
 use crate::four_tuple::FourTuple;
 use crate::info::Blocked;
 use crate::packet::SendReason;

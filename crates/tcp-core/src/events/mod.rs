@@ -1,7 +1,6 @@
 //! What an endpoint reports: events for the application, wake-ups for the driver, trace events for
 //! tools.
 
-use crate::drop_reason::DropReason;
 use crate::error::ConnError;
 use crate::four_tuple::FourTuple;
 use crate::id::{ConnId, ListenerId};
@@ -17,7 +16,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
+mod drop_reason;
 mod for_test;
+
+pub use drop_reason::DropReason;
 
 /// An event for the application. Edge-triggered: `Readable` and `Writable` are reported once, and
 /// again only after the application has read (or written) everything it could.

@@ -8,8 +8,8 @@
 use super::Ip;
 use super::reassembly::{self, Expired, Placed};
 use super::refuse::quote;
-use crate::drop_reason::DropReason;
 use crate::egress::Egress;
+use crate::events::DropReason;
 use crate::share::{Cx, Ingested};
 use crate::wire::{Fragment, IcmpErrorKind, IpVersion, RxPacket, parse_fragment};
 use alloc::vec::Vec;

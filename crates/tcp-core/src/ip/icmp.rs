@@ -2,8 +2,8 @@
 //! whoever has sent what it quotes.
 
 use super::Ip;
-use crate::drop_reason::DropReason;
 use crate::egress::{Egress, Stray};
+use crate::events::DropReason;
 use crate::share::{Cx, Ingested};
 use crate::wire::{IcmpEcho, IcmpEmit, IcmpMessage, IpInfo, RxPacket};
 use alloc::vec;

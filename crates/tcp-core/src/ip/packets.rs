@@ -7,9 +7,9 @@
 //! passes here in either direction, so no program can disturb a connection.
 
 use super::Ip;
-use crate::drop_reason::DropReason;
 use crate::egress::{Egress, Stray};
 use crate::error::PacketError;
+use crate::events::DropReason;
 use crate::share::{Context, Cx, Ingested, is_unicast};
 use crate::time::Instant;
 use crate::wire::{self, IcmpMessage, IpInfo, PROTOCOL_TCP, PROTOCOL_UDP, Payload, RxPacket, Transport};

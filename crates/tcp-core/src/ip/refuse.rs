@@ -7,8 +7,8 @@
 //! get here, or are filtered below.
 
 use super::Ip;
-use crate::drop_reason::DropReason;
 use crate::egress::{Egress, Stray};
+use crate::events::DropReason;
 use crate::share::{Cx, Ingested};
 use crate::wire::{IcmpEmit, IcmpErrorKind, IpInfo, IpVersion, Payload, RxPacket, Unreachable};
 use alloc::boxed::Box;

@@ -21,9 +21,9 @@ use crate::conn::{
     AckTrigger, Connection, HalfOpen, IcmpError, Offer, Opening, OwnSyn, RstSpec, Syns, TimestampClock,
     blank_header, count_skipped_ack, default_mss,
 };
-use crate::drop_reason::DropReason;
 use crate::egress::{Egress, Stray};
 use crate::error::ConnError;
+use crate::events::DropReason;
 use crate::four_tuple::FourTuple;
 use crate::id::ConnId;
 use crate::packet::SendReason;

@@ -2,8 +2,8 @@
 
 use super::{Below, Opens};
 use crate::conn::RstSpec;
-use crate::drop_reason::DropReason;
 use crate::egress::{Egress, Stray};
+use crate::events::DropReason;
 use crate::four_tuple::FourTuple;
 use crate::id::ConnId;
 use crate::seq::SeqNum;

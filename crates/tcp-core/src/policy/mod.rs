@@ -20,6 +20,7 @@ pub mod ack;
 pub mod builtin;
 pub mod cc;
 pub mod conformance;
+mod entries;
 mod ledger;
 pub mod metrics;
 pub mod rto;

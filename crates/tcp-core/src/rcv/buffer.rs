@@ -18,9 +18,9 @@
 //! Only the ring of a buffer without blocks may be [drawn](ByteRing::draw) from a pattern. Blocks
 //! keep their bytes, and so does the ring that follows them.
 
-use crate::blocks::{BLOCK, SpareBlocks};
+use crate::memory::blocks::{BLOCK, SpareBlocks};
+use crate::memory::ring::{ByteRing, MAX_CAPACITY};
 use crate::pattern::Pattern;
-use crate::ring::{ByteRing, MAX_CAPACITY};
 use crate::wire::Payload;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -523,8 +523,8 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::{BLOCK, BULK, RecvBuffer, SpareBlocks, Store, WORTH_A_BLOCK};
+    use crate::memory::ring::ByteRing;
     use crate::pattern::Pattern;
-    use crate::ring::ByteRing;
     use crate::wire::Payload;
     use bytes::Bytes;
     use proptest::prelude::*;

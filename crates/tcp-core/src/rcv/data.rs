@@ -10,7 +10,7 @@ use super::pieces::PIECE;
 use super::{Assembler, DataOutcome, Incoming, Marks, Receiver, UNKNOWN_MSS};
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
-use crate::drop_reason::DropReason;
+use crate::events::DropReason;
 use crate::packet::SendReason;
 use crate::policy::ack::{DataArrival, DataClass};
 use crate::rcv::assembler::{Insertion, Placement};

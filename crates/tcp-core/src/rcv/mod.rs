@@ -35,16 +35,16 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-use crate::budget::Grant;
 use crate::config::{ConnConfig, Ecn};
 use crate::ctx::Ctx;
 use crate::info::Info;
+use crate::memory::budget::Grant;
+use crate::memory::ring::MAX_CAPACITY;
 use crate::packet::SendReason;
 use crate::pattern::Pattern;
 use crate::policy::ack::{AckCause, AckInit, AckSent, RecvView};
 use crate::policy::builtin::CeEcho;
 use crate::policy::{AckPolicy, NewAckPolicy};
-use crate::ring::MAX_CAPACITY;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::{self, AccEcnOption, Payload, SackBlocks, TcpFlags};

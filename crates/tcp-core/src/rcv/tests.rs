@@ -2,11 +2,11 @@ mod memory;
 mod out_of_order;
 
 use super::{AckNumbers, DataOutcome, Incoming, OpenParams, Receiver};
-use crate::budget::Budget;
 use crate::config::ConnConfig;
 use crate::counters::Counters;
 use crate::ctx::Ctx;
 use crate::info::Info;
+use crate::memory::budget::Budget;
 use crate::packet::SendReason;
 use crate::policy::ack::{
     AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, NewAckPolicy, RecvView, SoftObligations,

@@ -1,14 +1,14 @@
 //! The context of one call of an endpoint.
 
 use super::limits::Limits;
-use crate::budget::Budget;
 use crate::config::{EndpointConfig, Target};
 use crate::counters::Counters;
 use crate::ctx::Ctx;
-use crate::drop_reason::DropReason;
 use crate::error::ConnectError;
+use crate::events::DropReason;
 use crate::events::Tracer;
 use crate::id::{ConnId, UdpId};
+use crate::memory::budget::Budget;
 use crate::time::Instant;
 use crate::wire::{Ecn, IpInfo, MIN_MTU_V6};
 use alloc::boxed::Box;

@@ -1,7 +1,7 @@
 //! The effect of marks: see [`ecn`](super::ecn).
 
 use super::AckSegment;
-use super::accecn::Covered;
+use super::ecn::accecn::Covered;
 use super::flight::Flight;
 use super::stream::Stream;
 use crate::ctx::Ctx;

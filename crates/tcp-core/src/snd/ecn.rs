@@ -10,10 +10,13 @@
 //! started by ECE causes no further reduction. Congestion control that handles every ACK
 //! ([`EcnUse::PerAck`](crate::policy::cc::EcnUse::PerAck)) keeps that account itself.
 
-use super::accecn::Feedback;
-use super::agreement::EcnAgreement;
+pub(crate) mod accecn;
+pub(crate) mod agreement;
+
 use crate::config::Ecn;
 use crate::seq::SeqNum;
+use accecn::Feedback;
+use agreement::EcnAgreement;
 
 /// The sender's ECN state.
 #[derive(Debug)]

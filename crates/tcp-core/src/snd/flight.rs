@@ -18,7 +18,7 @@ use super::measure::rate::DeliveryClock;
 use super::pacer::Pacer;
 use super::reservations::Reservations;
 use super::stream::Stream;
-use super::window_wait::WindowWait;
+use super::window::wait::WindowWait;
 use crate::config::{ConnConfig, LossDetection};
 use crate::policy::cc::SendDecision;
 use crate::recovery::LossRecovery;

@@ -6,8 +6,8 @@
 //! | `losses.rs` | state once something was lost: the RTO response, totals of repairs |
 //! | `flight.rs` | state while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
 //! | `data/buffer.rs`, `data/chunks.rs` | bytes from SND.UNA on: in a ring, or in shared memory |
-//! | `data/allowance.rs`, `data/write_space.rs` | how many there may be, and what a writer waits for |
-//! | `window.rs`, `window_wait.rs` | the peer's window, and what the sender waits for because of it |
+//! | `allowance.rs`, `data/write_space.rs` | how many there may be, and what a writer waits for |
+//! | `window.rs`, `window/wait.rs` | the peer's window, and what the sender waits for because of it |
 //! | `measure/chrono.rs` | time with something to deliver, and what limited the sender meanwhile |
 //! | `measure/rtt.rs`, `measure/min_rtt.rs`, `measure/rate.rs` | RTT, RTO, smallest RTT, delivery rate |
 //! | `on_ack.rs` | processing an ACK: its facts, and the order of the actions |
@@ -15,10 +15,10 @@
 //! | `probe.rs` | tail loss probes |
 //! | `rto_response.rs` | retransmission timeouts, and the steps of the response to them |
 //! | `congestion.rs` | telling congestion control of events, and its decision |
-//! | `agreement.rs` | what the handshake agreed on for ECN |
 //! | `ecn.rs`, `ece.rs` | ECN: state, and the effect of marks |
-//! | `accecn.rs` | what the peer tells by accurate ECN |
-//! | `mtu/path_mtu.rs`, `mtu/packet_too_big.rs` | the path MTU according to ICMP |
+//! | `ecn/agreement.rs` | what the handshake agreed on for ECN |
+//! | `ecn/accecn.rs` | what the peer tells by accurate ECN |
+//! | `measure/path_mtu.rs`, `mtu/packet_too_big.rs` | the path MTU according to ICMP |
 //! | `mtu/device_mtu.rs` | the MTU of the device has changed |
 //! | `mtu/black_hole.rs`, `mtu/mtu_search.rs` | packetization layer path MTU discovery (RFC 4821) |
 //! | `next.rs`, `gate.rs`, `data/new_data.rs` | what to send: windows, Nagle, SWS avoidance |
@@ -29,12 +29,11 @@
 //! | `view.rs` | what policies and `info` see |
 //!
 //! [`Sender`] unwraps the flight once per event. The rest are methods of [`Flight`] and of the
-//! types that it owns; they take the [`Stream`] as `snd`, and cannot find the flight missing. Before
-//! the handshake is complete a policy without memory stands in for the two of the sender, so they
-//! need no unwrapping either. Loss recovery itself decides in [`recovery`](crate::recovery).
+//! types that it owns; they take the [`Stream`] as `snd`, and cannot find the flight missing.
+//! Before the handshake is complete a policy without memory stands in for the two of the sender, so
+//! they need no unwrapping either. Loss recovery itself decides in [`recovery`](crate::recovery).
 
-pub(crate) mod accecn;
-pub(crate) mod agreement;
+mod allowance;
 mod congestion;
 mod data;
 mod ece;
@@ -57,7 +56,6 @@ mod stream;
 mod timers;
 mod view;
 mod window;
-mod window_wait;
 
 #[cfg(test)]
 mod tests;
@@ -70,13 +68,13 @@ use crate::policy::{CongestionControl, NewCongestionControl, NewRtoResponse, Rto
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::{Ecn, SackBlocks, TcpFlags};
-use accecn::AccEcnFields;
-use agreement::EcnAgreement;
 use alloc::boxed::Box;
 use bytes::Bytes;
 pub(crate) use data::buffer::{Usage, is_shared};
 pub(crate) use data::write_space::WriteSpace;
 use ecn::EcnSender;
+use ecn::accecn::AccEcnFields;
+use ecn::agreement::EcnAgreement;
 use flight::Flight;
 use measure::chrono::Spending;
 use stream::Stream;

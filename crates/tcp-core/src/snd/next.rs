@@ -9,7 +9,7 @@ use super::flight::Flight;
 use super::gate::Gate;
 use super::measure::chrono::Spending;
 use super::stream::Stream;
-use super::window_wait::WaitCause;
+use super::window::wait::WaitCause;
 use super::{SendLimits, Sender};
 use crate::config::{ConnConfig, Nagle};
 use crate::info::Blocked;

@@ -4,7 +4,7 @@
 use super::Sender;
 use super::flight::Flight;
 use super::stream::Stream;
-use super::window_wait::WaitCause;
+use super::window::wait::WaitCause;
 use crate::packet::SendReason;
 use crate::plan::Plan;
 

@@ -5,9 +5,9 @@ use super::data::write_space::WriteSpace;
 use super::ecn::EcnSender;
 use super::losses::Losses;
 use super::measure::chrono::Times;
+use super::measure::path_mtu::{PathMtu, base_smss};
 use super::measure::rate::Delivery;
 use super::measure::rtt::Rtt;
-use super::mtu::path_mtu::{PathMtu, base_smss};
 use super::window::PeerWindow;
 use super::{AckOutcome, OpenParams};
 use crate::config::{ConnConfig, Ecn};
@@ -164,8 +164,8 @@ impl Stream {
         if let Some(rtt) = handshake_rtt {
             self.rtt.handshake(ctx.now, rtt, config, ctx.granularity);
         }
-        // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment. A mark
-        // on one says as much (draft-ietf-tcpm-generalized-ecn, sections 3.2.1 and 3.2.2).
+        // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment. A
+        // mark on one says as much (draft-ietf-tcpm-generalized-ecn, sections 3.2.1 and 3.2.2).
         let syn_marked = ecn.as_ref().is_some_and(|agreed| agreed.syn_marked);
         let window = if syn_lost || syn_marked {
             Window::from_bytes(u64::from(self.smss()))

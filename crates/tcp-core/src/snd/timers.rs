@@ -5,7 +5,7 @@ use super::Sender;
 use super::flight::Flight;
 use super::pacer::Gap;
 use super::stream::Stream;
-use super::window_wait::WaitCause;
+use super::window::wait::WaitCause;
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::events::WakeReason;

@@ -1,5 +1,7 @@
 //! The peer's receive window (RFC 9293, section 3.10.7.4).
 
+pub(in crate::snd) mod wait;
+
 use crate::seq::SeqNum;
 
 /// SND.WND and what decides about its updates.

@@ -20,13 +20,13 @@ pub(crate) use ports::{PortSelector, PortUsage};
 pub(crate) use slots::{Flags, Slot, Slots};
 pub(crate) use time_wait::{Name, TIME_WAIT, TimeWaitTable};
 
-use crate::budget::Budget;
 use crate::config::EndpointConfig;
 use crate::conn::{Connection, Notices};
 use crate::ctx::Ctx;
 use crate::events::{Event, WakeReason, Wakeup};
 use crate::four_tuple::FourTuple;
 use crate::id::{ConnId, ListenerId};
+use crate::memory::budget::Budget;
 use crate::pattern::Pattern;
 use crate::seq::SeqNum;
 use crate::share::{Cx, Keys};

@@ -2,9 +2,9 @@
 
 use super::sockets::{Udp, UdpReceived, cost};
 use super::timeouts;
-use crate::drop_reason::DropReason;
 use crate::egress::Egress;
 use crate::error::UdpError;
+use crate::events::DropReason;
 use crate::four_tuple::FourTuple;
 use crate::id::UdpId;
 use crate::ip::{Ip, port_unreachable};

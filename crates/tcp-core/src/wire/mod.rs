@@ -6,33 +6,26 @@
 //! the payload is not copied. Nothing here allocates, and no packet, however malformed, causes a
 //! panic.
 
-mod accecn;
 pub mod checksum;
 mod emit;
 mod error;
-mod fast_open;
 mod field;
 mod fields;
-mod flags;
 mod fragment;
 pub mod gso;
 mod icmp;
 mod ipv4;
 mod ipv6;
 pub mod mark;
-mod options;
 mod partial;
 mod payload;
 mod run;
 mod tcp;
 mod udp;
 
-pub use accecn::{AccEcnOption, AccEcnOrder};
 pub use emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
 pub use error::{EmitError, WireError};
-pub use fast_open::FastOpenCookie;
 pub(crate) use fields::split_fields;
-pub use flags::TcpFlags;
 pub(crate) use fragment::{Fragment, make_whole, parse_fragment};
 pub use icmp::{
     IcmpEcho, IcmpEmit, IcmpError, IcmpErrorKind, IcmpHeader, IcmpMessage, PROTOCOL_ICMP, PROTOCOL_ICMPV6,
@@ -41,12 +34,15 @@ pub use icmp::{
 pub(crate) use ipv4::MIN_MTU;
 pub use ipv6::MAX_EXTENSION_HEADERS;
 pub(crate) use ipv6::{MIN_MTU_V6, skip_extensions};
-pub use options::{
-    MAX_OPTIONS_LEN, OptionIter, SackBlocks, TcpOption, TcpOptions, Timestamps, emit_option_list,
-};
 pub use partial::complete_checksum;
 pub use payload::Payload;
 pub(crate) use run::{Leader, Run};
+pub use tcp::accecn::{AccEcnOption, AccEcnOrder};
+pub use tcp::fast_open::FastOpenCookie;
+pub use tcp::flags::TcpFlags;
+pub use tcp::options::{
+    MAX_OPTIONS_LEN, OptionIter, SackBlocks, TcpOption, TcpOptions, Timestamps, emit_option_list,
+};
 pub use tcp::{OptionLayout, PROTOCOL_TCP, TcpHeader, TcpSegment, emit_tcp};
 pub use udp::{PROTOCOL_UDP, UdpDatagram, UdpHeader, emit_udp};
 
@@ -293,7 +289,7 @@ fn parse_tcp<'a>(
     if parts.raw_options.is_empty() {
         return Ok(Datagram { ip, transport: Transport::Tcp(parts.with_options(TcpOptions::NONE, false)) });
     }
-    match options::lone_timestamps(parts.raw_options) {
+    match tcp::options::lone_timestamps(parts.raw_options) {
         Some(timestamps) => {
             let segment = parts.with_options(TcpOptions::from(timestamps), false);
             Ok(Datagram { ip, transport: Transport::Tcp(segment) })

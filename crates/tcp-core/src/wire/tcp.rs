@@ -1,16 +1,21 @@
 //! The TCP header (RFC 9293, section 3.1): a checked view of a received segment, and the emitter.
 
+pub(in crate::wire) mod accecn;
+pub(in crate::wire) mod fast_open;
+pub(in crate::wire) mod flags;
+pub(in crate::wire) mod options;
+
 use super::checksum::Accumulator;
 use super::emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
-use super::fast_open::FastOpenCookie;
 use super::field::{be16, be32};
 use super::ipv4::{self, Ipv4Emit};
 use super::ipv6::{self, Ipv6Emit};
-use super::options::{MAX_OPTIONS_LEN, OptionIter, TcpOption, TcpOptions, Timestamps, emit_option_list};
 use super::{EmitError, Payload, RxChecksum, TcpFlags, WireError};
 use crate::SeqNum;
 use core::net::SocketAddr;
 use core::num::NonZeroU16;
+use fast_open::FastOpenCookie;
+use options::{MAX_OPTIONS_LEN, OptionIter, TcpOption, TcpOptions, Timestamps, emit_option_list};
 
 /// The protocol number of TCP in the IP header.
 pub const PROTOCOL_TCP: u8 = 6;

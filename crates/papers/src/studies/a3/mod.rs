@@ -15,7 +15,8 @@ mod runs;
 mod sensitivity;
 mod throughput;
 
-use crate::study::{Knob, Paper, Part, Study, no_jobs};
+use crate::request::Knob;
+use crate::study::{Paper, Part, Study, no_jobs};
 
 /// The study.
 #[derive(Clone, Copy, Debug)]

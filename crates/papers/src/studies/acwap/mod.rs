@@ -14,7 +14,8 @@ mod shared;
 mod single;
 mod sweep;
 
-use crate::study::{Knob, Paper, Part, Study};
+use crate::request::Knob;
+use crate::study::{Paper, Part, Study};
 
 /// The study.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use super::reading::{Keep, read};
 use crate::error::ReproduceError;
 use crate::job::Job;
-use crate::study::Request;
+use crate::request::Request;
 use crate::{ScenarioText, scenario};
 use ackline_lab::Scenario;
 use std::sync::Arc;

@@ -8,8 +8,8 @@ use super::runs::{Reading, Runs};
 use crate::error::ReproduceError;
 use crate::job::{Job, Outputs};
 use crate::reproduction::Reproduction;
-use crate::study::Request;
-use crate::table::{Cell, Table};
+use crate::reproduction::table::{Cell, Table};
+use crate::request::Request;
 
 /// Seeds of each filling.
 const SEEDS: u32 = 5;

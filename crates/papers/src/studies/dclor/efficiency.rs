@@ -6,11 +6,11 @@ use super::paper::{HEADS, ROWS};
 use super::responses::RESPONSES;
 use super::runs::{Reading, Runs, mean};
 use crate::error::ReproduceError;
-use crate::finding::Finding;
 use crate::job::{Job, Outputs};
 use crate::reproduction::Reproduction;
-use crate::study::Request;
-use crate::table::{Cell, Table};
+use crate::reproduction::finding::Finding;
+use crate::reproduction::table::{Cell, Table};
+use crate::request::Request;
 
 /// Rows of Table 2 that Table 6 has.
 const PRINTED: std::ops::Range<usize> = 0..3;

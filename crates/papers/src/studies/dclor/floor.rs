@@ -4,12 +4,12 @@ use super::ideal::Ideal;
 use super::mix::{Mix, Shape};
 use super::paper::ROWS;
 use super::runs::Reading;
-use crate::check::Check;
 use crate::error::ReproduceError;
 use crate::job::{Job, Outputs};
 use crate::reproduction::Reproduction;
-use crate::study::Request;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::table::{Cell, Table};
+use crate::request::Request;
 use ackline_lab::stats::Spread;
 use ackline_netsim::stis::StisParams;
 

@@ -29,7 +29,8 @@ mod settings;
 mod times;
 mod together;
 
-use crate::study::{Knob, Paper, Part, Study};
+use crate::request::Knob;
+use crate::study::{Paper, Part, Study};
 use further::{all_lost, competing, disorder, exits, subnet};
 
 /// The study.
@@ -154,7 +155,8 @@ impl Study for Dclor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Options, reproduce};
+    use crate::engine::reproduce;
+    use crate::options::Options;
 
     /// A thousandth of the traffic tells nothing about responses, but all of it must end, on a page
     /// without mistakes.

@@ -2,7 +2,7 @@
 
 use super::paper::{COLUMNS, Printed, ROWS};
 use super::runs::{Runs, differences, mean};
-use crate::check::Check;
+use crate::reproduction::check::Check;
 use ackline_lab::stats::Estimate;
 
 /// What is ordered.

@@ -5,7 +5,7 @@ use super::paper::ROWS;
 use super::responses::{RESPONSES, Response};
 use crate::error::ReproduceError;
 use crate::job::{Job, Outputs};
-use crate::study::Request;
+use crate::request::Request;
 use ackline_lab::stats;
 
 /// Seeds by default.

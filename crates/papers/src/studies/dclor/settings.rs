@@ -5,12 +5,12 @@ use super::orders::{Order, orders};
 use super::paper::ROWS;
 use super::responses::{RESPONSES, Response};
 use super::runs::{Reading, Runs, differences};
-use crate::check::Check;
 use crate::error::ReproduceError;
 use crate::job::{Job, Outputs};
 use crate::reproduction::Reproduction;
-use crate::study::Request;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::table::{Cell, Table};
+use crate::request::Request;
 use ackline_lab::stats::Estimate;
 
 /// What a repeated probe is, and whether a probe's ACK is an RTT sample: `probe_repeat` and

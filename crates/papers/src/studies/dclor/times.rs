@@ -5,13 +5,13 @@ use super::orders::{Kind, orders};
 use super::paper::{COLUMNS, HEADS, Printed, ROWS};
 use super::responses::{RESPONSES, of_the_draft};
 use super::runs::{Reading, Runs, differences, mean};
-use crate::check::Check;
 use crate::error::ReproduceError;
-use crate::finding::Finding;
 use crate::job::{Job, Outputs};
 use crate::reproduction::Reproduction;
-use crate::study::Request;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::finding::Finding;
+use crate::reproduction::table::{Cell, Table};
+use crate::request::Request;
 use ackline_lab::stats::Estimate;
 use ackline_plot::{Chart, Kind as Axis, Line};
 

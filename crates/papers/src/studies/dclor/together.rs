@@ -5,12 +5,12 @@ use super::paper::ROWS;
 use super::responses::RESPONSES;
 use super::runs::{Reading, differences};
 use super::times::{all_responses, printed_table, unfinished};
-use crate::check::Check;
 use crate::error::ReproduceError;
 use crate::job::{Job, Outputs};
 use crate::reproduction::Reproduction;
-use crate::study::Request;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::table::{Cell, Table};
+use crate::request::Request;
 use ackline_lab::stats::Estimate;
 
 pub(super) fn plan(request: &Request) -> Result<Vec<Job>, ReproduceError> {

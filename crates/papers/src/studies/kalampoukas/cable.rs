@@ -4,12 +4,12 @@
 use super::formulas::Line;
 use super::job;
 use super::reading::Run;
-use crate::check::Check;
 use crate::error::ReproduceError;
-use crate::finding::Finding;
 use crate::job::Outputs;
 use crate::reproduction::Reproduction;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::finding::Finding;
+use crate::reproduction::table::{Cell, Table};
 
 /// The line of the scenario.
 const LINE: Line = Line {

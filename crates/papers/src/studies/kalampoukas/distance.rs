@@ -4,11 +4,11 @@ use super::formulas::Line;
 use super::job;
 use super::reading::{Run, both};
 use super::rows::{DISTANCE_TOLERANCE, DISTANCES};
-use crate::check::Check;
 use crate::error::ReproduceError;
 use crate::job::Outputs;
 use crate::reproduction::Reproduction;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::table::{Cell, Table};
 
 pub(super) fn evaluate(outputs: &Outputs) -> Result<Reproduction, ReproduceError> {
     let mut found = Reproduction::default();

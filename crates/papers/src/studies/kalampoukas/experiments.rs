@@ -3,12 +3,12 @@
 use super::job;
 use super::reading::{Run, both};
 use super::rows::{Discipline, ROWS, Row};
-use crate::check::Check;
 use crate::error::ReproduceError;
-use crate::finding::Finding;
 use crate::job::Outputs;
 use crate::reproduction::Reproduction;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::finding::Finding;
+use crate::reproduction::table::{Cell, Table};
 
 const FIGURES: &str = "figures";
 const THRESHOLDS: &str = "thresholds";

@@ -3,11 +3,11 @@
 
 use super::job;
 use super::reading::Run;
-use crate::check::Check;
 use crate::error::ReproduceError;
 use crate::job::Outputs;
 use crate::reproduction::Reproduction;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::table::{Cell, Table};
 use ackline_lab::stats::jain;
 
 /// Rates of the line, bits per second.

@@ -17,7 +17,8 @@ mod rows;
 
 use crate::error::ReproduceError;
 use crate::job::Job;
-use crate::study::{Knob, Paper, Part, Study};
+use crate::request::Knob;
+use crate::study::{Paper, Part, Study};
 use crate::{ScenarioText, scenario};
 
 /// The study.
@@ -134,7 +135,7 @@ impl Study for Kalampoukas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Request;
+    use crate::request::Request;
     use ackline_lab::results::{Amount, RunResult};
     use ackline_lab::{Scenario, run_one};
     use std::sync::Arc;

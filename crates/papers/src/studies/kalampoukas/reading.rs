@@ -1,7 +1,7 @@
 //! What is read of a run: efficiencies, over the window and over time.
 
 use super::formulas::Efficiency;
-use crate::check::Check;
+use crate::reproduction::check::Check;
 use ackline_lab::results::{FlowResult, RunResult, Waits};
 use ackline_plot::{Chart, Line};
 

@@ -7,7 +7,8 @@ mod dclor;
 mod kalampoukas;
 mod ls_aimd;
 
-use crate::study::{Knob, Paper, Part, Study};
+use crate::request::Knob;
+use crate::study::{Paper, Part, Study};
 
 /// All live parts, in the order in which they are listed.
 pub const LIVE: &[&dyn Study] = &[&a3::LIVE, &kalampoukas::LIVE, &dclor::LIVE, &acwap::LIVE, &ls_aimd::LIVE];

@@ -8,7 +8,7 @@ use super::measured::Measured;
 use super::readings::{DESIGN, PROTOTYPE};
 use crate::error::ReproduceError;
 use crate::job::{Job, Outputs};
-use crate::study::Request;
+use crate::request::Request;
 use crate::{ScenarioText, scenario};
 use std::sync::Arc;
 

@@ -20,12 +20,12 @@ pub use super::ethernet::neighbours;
 pub use config::AfPacketConfig;
 
 use super::ethernet::device::Ethernet;
-use super::ethernet::neighbours::Resolver;
 use super::ethernet::resolution::Resolution;
+use super::ethernet::resolver::Resolver;
 use super::{Device, DeviceCaps, forward_device};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
-use crate::random;
+use crate::platform::random;
 use ackline_tcp_core::steering::Steering;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};

@@ -5,7 +5,7 @@ use super::config::AfPacketConfig;
 use super::{fanout, filter};
 use crate::device::ethernet::Wire;
 use crate::device::ethernet::frame::HEADER_LEN;
-use crate::device::ethernet::neighbours::Outbound;
+use crate::device::ethernet::resolver::Outbound;
 use crate::device::interface::bpf::DROP;
 use crate::device::interface::frames::{self, Frames, Slot};
 use crate::device::interface::link::{Link, LinkMonitor};

@@ -2,8 +2,8 @@
 
 use super::Wire;
 use super::frame::{self, HEADER_LEN};
-use super::neighbours::Outbound;
 use super::resolution::Resolution;
+use super::resolver::Outbound;
 use crate::device::batch::{Gathered, MOST};
 use crate::device::interface::{MAX_SKIPPED, RxMeta};
 use crate::device::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum};

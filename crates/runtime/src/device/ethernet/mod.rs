@@ -3,18 +3,21 @@
 //!
 //! [`Ethernet`](device::Ethernet) is the device, over a [`Wire`] that carries frames. A
 //! [`Resolution`](resolution::Resolution) takes the frames of neighbour resolution, and says to
-//! which station a packet goes; the `Resolver` that it drives has no clock and no descriptor.
+//! which station a packet goes; the [`Resolver`](resolver::Resolver) that it drives has no clock
+//! and no descriptor.
 
 pub(super) mod device;
 pub(super) mod frame;
 pub mod neighbours;
 pub(super) mod provision;
 pub(super) mod resolution;
+pub(super) mod resolver;
+mod waiting;
 
 use super::interface::RxMeta;
 use ackline_tcp_core::Instant;
 use frame::HEADER_LEN;
-use neighbours::Outbound;
+use resolver::Outbound;
 use std::io;
 use std::task::{Context, Poll};
 

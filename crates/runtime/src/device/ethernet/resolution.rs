@@ -6,8 +6,8 @@
 
 use super::Wire;
 use super::frame::{self, Content};
-use super::neighbours::{Outbound, Output, Resolver, Route};
 use super::provision::is_request;
+use super::resolver::{Outbound, Output, Resolver, Route};
 use crate::device::interface::MAX_SKIPPED;
 use crate::device::{DeviceStats, NeighbourStats};
 use crate::error::{Error, Result};

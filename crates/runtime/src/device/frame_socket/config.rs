@@ -4,7 +4,7 @@ use crate::device::ethernet::neighbours::{Attachment, NeighbourConfig};
 use crate::device::ethernet::provision::{Provision, link_local};
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
-use crate::random;
+use crate::platform::random;
 use ipnet::IpNet;
 use std::net::IpAddr;
 

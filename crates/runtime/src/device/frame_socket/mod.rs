@@ -24,12 +24,12 @@ pub use super::ethernet::provision::Provision;
 pub use config::FrameSocketConfig;
 
 use super::ethernet::device::Ethernet;
-use super::ethernet::neighbours::Resolver;
 use super::ethernet::provision::Provisioner;
 use super::ethernet::resolution::Resolution;
+use super::ethernet::resolver::Resolver;
 use super::{Device, DeviceCaps, forward_device};
 use crate::error::{Error, Result};
-use crate::random;
+use crate::platform::random;
 use rustix::fd::OwnedFd;
 use rustix::net::{SocketType, sockopt};
 use std::os::unix::net::{UnixDatagram, UnixStream};

@@ -3,7 +3,7 @@
 use crate::device::RxChecksum;
 use crate::device::ethernet::Wire;
 use crate::device::ethernet::frame::HEADER_LEN;
-use crate::device::ethernet::neighbours::Outbound;
+use crate::device::ethernet::resolver::Outbound;
 use crate::device::interface::RxMeta;
 use crate::device::interface::ready_fd::ReadyFd;
 use crate::device::interface::room::Room;

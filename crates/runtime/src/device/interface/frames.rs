@@ -3,7 +3,7 @@
 use super::ready_fd::ReadyFd;
 use super::vnet;
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::platform::memory;
 use crate::sys::filter::{Instruction, attach_filter};
 use crate::sys::packet as sys;
 use rustix::fd::{AsFd as _, OwnedFd};

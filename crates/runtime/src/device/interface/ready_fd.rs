@@ -1,8 +1,8 @@
 //! A non-blocking descriptor with tokio's readiness, registered when it is first waited for.
 
 use super::gate::Gate;
+use crate::platform::workers::has_workers;
 use crate::sys::readiness::{self, OwnsFd};
-use crate::workers::has_workers;
 use std::io;
 use std::task::{Context, Poll, ready};
 use tokio::io::Interest;

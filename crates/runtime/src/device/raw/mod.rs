@@ -47,7 +47,7 @@ use super::interface::{MAX_SKIPPED, removed, vnet};
 use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
-use crate::random;
+use crate::platform::random;
 use crate::sys::filter::Instruction;
 use crate::sys::packet as sys;
 use firewall::{Rules, Table};

@@ -113,7 +113,7 @@ macro_rules! ctx {
             probe_margin: Duration::ZERO,
             backlogged: false,
             counters: &mut $bench.counters,
-            budget: &mut crate::budget::Budget::new(None, 50, 66),
+            budget: &mut crate::memory::budget::Budget::new(None, 50, 66),
             tracer: None,
         }
     };
@@ -139,7 +139,7 @@ impl Bench {
             probe_margin: Duration::ZERO,
             backlogged: false,
             counters: &mut counters,
-            budget: &mut crate::budget::Budget::new(None, 50, 66),
+            budget: &mut crate::memory::budget::Budget::new(None, 50, 66),
             tracer: None,
         });
         Self { conn, counters, host, challenge: RateLimit::new(1_000, Duration::from_secs(1)), now }

@@ -1,12 +1,7 @@
 //! Tables of policies, and lookup by name.
 
-use super::{Keyed, ParamRow, Params, PolicySpec, SpecError, nearest};
+use super::{ParamRow, Params, PolicySpec, SpecError, nearest};
 use crate::ecn::Ecn;
-use crate::policy::ack::{AckInit, AckPolicy, NewAckPolicy};
-use crate::policy::cc::NewCongestionControl;
-use crate::policy::rto::{self, FirstStep, NewRtoResponse, RtoResponse};
-use crate::policy::window::{self, WindowGrowth};
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -29,8 +24,8 @@ pub enum Deployment {
 /// A policy in a table. `T` is the type of its maker, such as
 /// [`NewCongestionControl`](crate::policy::NewCongestionControl).
 ///
-/// A policy whose parameters are [keys](Keyed) is an entry in one line, and what is printed of its
-/// parameters is what is checked:
+/// A policy whose parameters are [keys](super::Keyed) is an entry in one line, and what is printed
+/// of its parameters is what is checked:
 ///
 /// ```
 /// use ackline_tcp_core::policy::NewAckPolicy;
@@ -40,7 +35,8 @@ pub enum Deployment {
 /// const MINE: Entry<NewAckPolicy> = Entry::ack::<DelayedAck>("mine", "delays ACKs");
 /// ```
 ///
-/// So are congestion controls that are a [`WindowGrowth`] and RTO responses. Otherwise only a name
+/// So are congestion controls that are a
+/// [`WindowGrowth`](crate::policy::window::WindowGrowth) and RTO responses. Otherwise only a name
 /// and a maker are required, and [`keys`](Self::keys) if there are parameters:
 ///
 /// ```
@@ -104,47 +100,6 @@ impl<T: ?Sized> Entry<T> {
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
-    }
-}
-
-impl Entry<NewAckPolicy> {
-    /// The ACK policy `P` with its keys as parameters.
-    #[must_use]
-    pub const fn ack<P: AckPolicy + Keyed + Sync>(name: &'static str, summary: &'static str) -> Self {
-        let make = |params: &Params| {
-            let policy = P::from_params(P::default().name(), params)?;
-            Ok(Arc::new(move |_: &AckInit| Box::new(policy.clone()) as Box<dyn AckPolicy>)
-                as Arc<NewAckPolicy>)
-        };
-        Self { summary, keys: ParamRow::of::<P>, ..Self::new(name, make) }
-    }
-}
-
-impl Entry<NewCongestionControl> {
-    /// The congestion control whose window grows and shrinks as `G` says.
-    #[must_use]
-    pub const fn growth<G: WindowGrowth + Default + Sync>(summary: &'static str) -> Self {
-        let keys = || ParamRow::all(G::KEYS, &G::default());
-        Self { summary, keys, ..Self::new(G::NAME, |params| window::make(G::default(), params)) }
-    }
-}
-
-impl Entry<NewRtoResponse> {
-    /// The RTO response `R` with its keys as parameters.
-    #[must_use]
-    pub const fn rto<R: RtoResponse + Keyed + Sync>(name: &'static str, summary: &'static str) -> Self {
-        let make = |params: &Params| {
-            let response = R::from_params(R::default().name(), params)?;
-            Ok(Arc::new(move || Box::new(response.clone()) as Box<dyn RtoResponse>) as Arc<NewRtoResponse>)
-        };
-        Self { summary, keys: ParamRow::of::<R>, ..Self::new(name, make) }
-    }
-
-    /// The RTO response that takes the step `S` at each timeout.
-    #[must_use]
-    pub const fn rto_step<S: FirstStep + Default>(summary: &'static str) -> Self {
-        let keys = || ParamRow::all(S::KEYS, &S::default());
-        Self { summary, keys, ..Self::new(S::NAME, |params| rto::make(S::default(), params)) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Windows and buffers when the endpoint's memory is short.
 
 use super::*;
-use crate::budget::{Grant, PACKET};
+use crate::memory::budget::{Grant, PACKET};
 
 /// Holds all that there may be.
 fn exhausted() -> Budget {

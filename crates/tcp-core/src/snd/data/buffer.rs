@@ -11,8 +11,8 @@
 //! that is large enough to be shared instead. From then on they are in [`Chunks`], until everything
 //! is acknowledged.
 
+use crate::memory::ring::ByteRing;
 use crate::pattern::Pattern;
-use crate::ring::ByteRing;
 use crate::seq::SeqNum;
 use crate::snd::data::chunks::{Chunks, MIN_CHUNK};
 use alloc::boxed::Box;
@@ -276,7 +276,7 @@ fn chunks_of(mut ring: ByteRing, start: SeqNum) -> Chunks {
 #[cfg(test)]
 mod tests {
     use super::{MIN_CHUNK, SendBuffer, Store};
-    use crate::ring::ByteRing;
+    use crate::memory::ring::ByteRing;
     use crate::seq::SeqNum;
     use bytes::Bytes;
     use proptest::prelude::*;

@@ -23,7 +23,7 @@ use crate::config::{ConnConfig, PathMtuProbing};
 use crate::scoreboard::AckCx;
 use crate::snd::AckSegment;
 use crate::snd::flight::Flight;
-use crate::snd::mtu::path_mtu::{PathMtu, base_smss};
+use crate::snd::measure::path_mtu::{PathMtu, base_smss};
 use crate::snd::stream::Stream;
 use alloc::boxed::Box;
 

@@ -13,7 +13,7 @@
 use crate::config::{ConnConfig, PathMtuProbing};
 use crate::ctx::Ctx;
 use crate::snd::Sender;
-use crate::snd::mtu::path_mtu::{MtuSearch, PathMtu};
+use crate::snd::measure::path_mtu::{MtuSearch, PathMtu};
 use crate::time::Instant;
 use alloc::boxed::Box;
 

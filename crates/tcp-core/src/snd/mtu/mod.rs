@@ -4,4 +4,3 @@ pub(in crate::snd) mod black_hole;
 pub(in crate::snd) mod device_mtu;
 pub(in crate::snd) mod mtu_search;
 pub(in crate::snd) mod packet_too_big;
-pub(in crate::snd) mod path_mtu;

@@ -30,7 +30,7 @@ use crate::scoreboard::AckCx;
 use crate::seq::SeqNum;
 use crate::snd::flight::Flight;
 use crate::snd::gate::Gate;
-use crate::snd::mtu::path_mtu::{MtuProbe, MtuSearch, PathMtu};
+use crate::snd::measure::path_mtu::{MtuProbe, MtuSearch, PathMtu};
 use crate::snd::stream::Stream;
 use crate::time::Instant;
 use alloc::boxed::Box;

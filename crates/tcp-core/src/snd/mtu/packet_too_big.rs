@@ -1,5 +1,5 @@
 //! Claims that the path carries less, from a Packet Too Big message to the segment size: see
-//! [`path_mtu`](super::path_mtu).
+//! [`path_mtu`](crate::snd::measure::path_mtu).
 
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
@@ -7,8 +7,8 @@ use crate::scoreboard::{AckCx, Claim};
 use crate::seq::SeqNum;
 use crate::snd::Sender;
 use crate::snd::flight::Flight;
+use crate::snd::measure::path_mtu::{MtuSearch, PathMtu, base_smss};
 use crate::snd::mtu::black_hole::step_down;
-use crate::snd::mtu::path_mtu::{MtuSearch, PathMtu, base_smss};
 use crate::snd::stream::Stream;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;

@@ -11,7 +11,7 @@ use crate::policy::cc::{
     SentSegment, Undo,
 };
 use crate::seq::SeqNum;
-use crate::snd::accecn::AccEcnFields;
+use crate::snd::ecn::accecn::AccEcnFields;
 use crate::snd::{AckOutcome, AckSegment, EarlyData, OpenParams, SendLimits, Sender};
 use crate::time::{Duration, Instant};
 use crate::units::Window;
@@ -113,7 +113,7 @@ macro_rules! ctx {
             probe_margin: $bench.probe_margin,
             backlogged: false,
             counters: &mut $bench.counters,
-            budget: &mut crate::budget::Budget::new(None, 50, 66),
+            budget: &mut crate::memory::budget::Budget::new(None, 50, 66),
             tracer: None,
         }
     };

@@ -3,8 +3,8 @@
 use super::bench::{Bench, SMSS, Setup, ms};
 use crate::config::Ecn;
 use crate::policy::cc::{CongestionEvent, EcnUse, Phase, Reaction};
-use crate::snd::agreement::EcnAgreement;
 use crate::snd::ecn::EcnSender;
+use crate::snd::ecn::agreement::EcnAgreement;
 use alloc::boxed::Box;
 
 /// Ten segments are out, fifty wait, and ECN is in use.

@@ -555,7 +555,7 @@ fn initial_window_after_a_lost_syn() {
         probe_margin: Duration::ZERO,
         backlogged: false,
         counters: &mut counters,
-        budget: &mut crate::budget::Budget::new(None, 50, 66),
+        budget: &mut crate::memory::budget::Budget::new(None, 50, 66),
         tracer: None,
     };
     let open = |smss, syn_timed_out, syn_lost| {

@@ -5,7 +5,7 @@ use super::super::runs::run;
 use super::bursts;
 use crate::error::ReproduceError;
 use crate::job::Job;
-use crate::study::Request;
+use crate::request::Request;
 use crate::{ScenarioText, scenario};
 
 const FURTHER: ScenarioText = scenario!("acwap/further");

@@ -3,13 +3,13 @@
 use super::super::responses::{RESPONSES, Response};
 use super::scenario;
 use crate::ScenarioText;
-use crate::check::Check;
 use crate::error::ReproduceError;
-use crate::finding::Finding;
 use crate::job::{Job, Outputs};
 use crate::reproduction::Reproduction;
-use crate::study::Request;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::finding::Finding;
+use crate::reproduction::table::{Cell, Table};
+use crate::request::Request;
 use ackline_lab::Outcome;
 use serde::{Deserialize, Serialize};
 

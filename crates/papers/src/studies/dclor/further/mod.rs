@@ -9,7 +9,7 @@ pub(super) mod subnet;
 use super::responses::{RESPONSES, Response};
 use crate::ScenarioText;
 use crate::error::ReproduceError;
-use crate::study::Request;
+use crate::request::Request;
 use ackline_lab::Outcome;
 use ackline_lab::Scenario;
 use ackline_lab::results::FlowResult;

@@ -4,12 +4,12 @@
 use super::super::responses::Response;
 use super::{compared, flow, redundant, scenario, seeds, timeouts};
 use crate::ScenarioText;
-use crate::check::Check;
 use crate::error::ReproduceError;
 use crate::job::{Job, Outputs};
 use crate::reproduction::Reproduction;
-use crate::study::Request;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::table::{Cell, Table};
+use crate::request::Request;
 use ackline_lab::Outcome;
 use serde::{Deserialize, Serialize};
 

@@ -4,13 +4,13 @@ mod goal;
 mod shares;
 
 use super::AUTO;
-use crate::check::Check;
 use crate::error::ReproduceError;
-use crate::finding::Finding;
 use crate::job::{Job, Outputs};
 use crate::reproduction::Reproduction;
-use crate::study::Request;
-use crate::table::{Cell, Table};
+use crate::reproduction::check::Check;
+use crate::reproduction::finding::Finding;
+use crate::reproduction::table::{Cell, Table};
+use crate::request::Request;
 use goal::{GOALS, Goal};
 use shares::Shares;
 

@@ -10,8 +10,6 @@
 //! | `next_hop` | through which neighbour a destination is reached |
 //! | `hearing` | how other hosts' messages change the state |
 //! | `message` | frames, through `smoltcp::wire` |
-//! | `waiting` | packets waiting for a resolution |
-//! | `resolver` | resolution and waiting packets together, as a device drives them |
 //!
 //! Messages of other hosts update known neighbours, but only two things add one: a packet to be
 //! sent to it, and a request or solicitation from it for one of this host's addresses. Unsolicited
@@ -30,16 +28,13 @@ mod entry;
 mod hearing;
 mod message;
 mod next_hop;
-mod resolver;
 mod table;
 #[cfg(test)]
 mod tests;
-mod waiting;
 
 pub use config::{Attachment, AttachmentError, ClaimConfig, NeighbourConfig};
 pub use message::Frame;
 pub use next_hop::Unreachable;
-pub(in crate::device) use resolver::{Outbound, Output, Resolver, Route};
 
 pub use crate::device::NeighbourStats;
 use crate::mac::MacAddress;
@@ -78,7 +73,7 @@ pub struct Neighbours {
     claim_changes: u64,
     events: VecDeque<Event>,
     rng: ChaCha8Rng,
-    stats: NeighbourStats,
+    pub(super) stats: NeighbourStats,
 }
 
 #[derive(Debug)]
@@ -342,7 +337,7 @@ impl Neighbours {
     }
 
     /// A number that changes whenever [`poll_timeout`](Self::poll_timeout) may have changed.
-    const fn version(&self) -> u64 {
+    pub(super) const fn version(&self) -> u64 {
         self.claim_changes + self.table.version()
     }
 
@@ -357,7 +352,7 @@ impl Neighbours {
         self.events.pop_front()
     }
 
-    fn has_outgoing(&self) -> bool {
+    pub(super) fn has_outgoing(&self) -> bool {
         !self.outgoing.is_empty()
     }
 

@@ -1,7 +1,7 @@
 //! What a connection learns of its neighbour: a stack, its resolver, and a peer in virtual time.
 
 use super::*;
-use crate::device::ethernet::neighbours::resolver::{Outbound, Output, Resolver, Route};
+use crate::device::ethernet::resolver::{Outbound, Output, Resolver, Route};
 use ackline_tcp_core::error::ConnError;
 use ackline_tcp_core::events::Event as StackEvent;
 use ackline_tcp_core::policy::builtin::Fifo;

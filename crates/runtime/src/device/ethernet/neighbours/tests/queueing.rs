@@ -1,8 +1,8 @@
 //! Packets that wait: bounded, in order.
 
 use super::*;
-use crate::device::ethernet::neighbours::resolver::{Output, Resolver, Route};
-use crate::device::ethernet::neighbours::waiting::{HoldQueues, Outbound};
+use crate::device::ethernet::resolver::{Output, Resolver, Route};
+use crate::device::ethernet::waiting::{HoldQueues, Outbound};
 use ackline_tcp_core::wire::TxChecksum;
 use proptest::prelude::*;
 

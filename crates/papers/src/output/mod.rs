@@ -1,0 +1,5 @@
+//! What is written of a study that was repeated: for a terminal, for programs, and as files.
+
+pub(crate) mod json;
+pub(crate) mod store;
+pub(crate) mod terminal;
