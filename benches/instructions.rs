@@ -13,7 +13,8 @@
 //! both ends costs whatever it carries; with `buffers`, segments have timestamps and lie in buffers
 //! of their own between the ends, and with `buffers-checksums`, checksums too, both for `smoltcp`
 //! in place of a scheduler as well; with `open`, a connection that is opened, carries one byte and
-//! is closed. The copies of the payload are inside `memcpy`, which valgrind counts byte by byte.
+//! is closed. A fourth argument names the congestion control; without it there is NewReno. The copies
+//! of the payload are inside `memcpy`, which valgrind counts byte by byte.
 
 #[path = "support/ours.rs"]
 #[expect(dead_code, reason = "other benches use the rest")]
@@ -52,6 +53,9 @@ fn main() {
     let mut policies = Policies::default();
     if what == "turn" {
         policies.ack = Registry::default().ack("immediate").unwrap_or_else(|error| panic!("{error}"));
+    }
+    if let Some(cc) = args.next() {
+        policies.cc = Registry::default().cc(&cc).unwrap_or_else(|error| panic!("{error}"));
     }
     let mut pair = ours::Pair::scheduled(link, bytes, policies, &*make);
     if what == "open" {

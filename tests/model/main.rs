@@ -16,7 +16,18 @@ use std::cell::Cell;
 
 /// Settings of a connection, each with several values; the first is the simplest.
 const SETTINGS: &[&[&str]] = &[
-    &["", "cc=reno", "cc=bbr", "cc=dctcp", "cc=hstcp", "cc=vegas", "cc=westwood", "cc=illinois", "cc=htcp"],
+    &[
+        "",
+        "cc=reno",
+        "cc=bbr",
+        "cc=dctcp",
+        "cc=hstcp",
+        "cc=vegas",
+        "cc=westwood",
+        "cc=illinois",
+        "cc=htcp",
+        "cc=copa",
+    ],
     &["", "ack=immediate", "ack=delayed", "ack=a3", "ack=csa3"],
     &["", "rto=conventional", "rto=frto", "rto=dclor", "rto=go-back-n"],
     &["", "sack=off"],
@@ -27,6 +38,7 @@ const SETTINGS: &[&[&str]] = &[
     &["", "loss=dupack"],
     &["", "prr=off"],
     &["", "nagle=off"],
+    &["", "window_phases=on"],
     &["", "recv_buffer=3000", "recv_buffer=20000"],
     &["", "send_buffer=3000", "send_buffer=20000"],
 ];

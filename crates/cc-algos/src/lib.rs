@@ -8,6 +8,7 @@
 //! | `prague` | L4S: DCTCP's decrease, independent of short round trips, paced | draft-briscoe-iccrg-prague |
 //! | `ls-aimd-reno`, `ls-aimd-dctcp` | windows below one segment, on a departure clock | Ahmed 2019 |
 //! | `bbr` | paces by a model of the path, which losses only bound | draft-ietf-ccwg-bbr |
+//! | `copa` | moves towards the rate that weighs throughput against queueing delay | Arun and Balakrishnan 2018 |
 //! | `hstcp` | the larger the window, the faster it grows and the less it gives up | RFC 3649, RFC 3742 |
 //! | `scalable` | grows by a hundredth of a segment for each one acknowledged | Kelly 2003 |
 //! | `htcp` | grows the faster the longer ago the last loss | draft-leith-tcp-htcp |
@@ -31,6 +32,7 @@ extern crate std;
 pub mod acwap;
 mod aimd;
 pub mod bbr;
+pub mod copa;
 pub mod cubic;
 pub mod dctcp;
 pub mod hstcp;
@@ -46,9 +48,11 @@ pub mod rto;
 pub mod scalable;
 mod vegas;
 mod westwood;
+mod windowed;
 
 pub use acwap::AcwapParams;
 pub use bbr::{Bbr, BbrParams};
+pub use copa::{Copa, CopaParams};
 pub use cubic::{Cubic, CubicParams, SlowStartExit};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use hstcp::HstcpParams;
@@ -67,6 +71,7 @@ pub const CC: &[Entry<NewCongestionControl>] = &[
     reno::ENTRY,
     dctcp::ENTRY,
     bbr::ENTRY,
+    copa::ENTRY,
     hstcp::ENTRY,
     scalable::ENTRY,
     htcp::ENTRY,

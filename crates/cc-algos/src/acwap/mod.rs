@@ -32,7 +32,6 @@ mod params;
 mod range;
 #[cfg(test)]
 mod tests;
-mod windowed;
 
 pub use params::{AcwapParams, Inner, PacingMode};
 

@@ -7,7 +7,7 @@
 //!   the queue is empty                                                        the queue is full
 //! ```
 
-use super::windowed::WindowedMin;
+use crate::windowed::WindowedMin;
 use ackline_tcp_core::{Duration, Instant};
 use alloc::boxed::Box;
 
@@ -19,6 +19,8 @@ const LONGEST_SAMPLE: u64 = 1 << 40;
 const PUBLISHED_MIN: Duration = Duration::from_secs(10_000);
 /// W8: the maximum is forgotten after this many congestion events.
 const EVENTS_PER_MAX: u32 = 8;
+/// W8: how long the minimum is remembered.
+const WINDOW: Duration = Duration::from_secs(10);
 /// Congestion events before Eq. (3) is used: the first one sets the range, the second one confirms
 /// it.
 const LEAST_EVENTS: u32 = 2;
@@ -90,7 +92,7 @@ impl RttRange {
     fn lower_min(&mut self, now: Instant) {
         let Some(r_c) = self.smoothed else { return };
         self.min = Some(match self.windowed.as_deref_mut() {
-            Some(window) => window.update(now, r_c),
+            Some(window) => window.update(now, r_c, WINDOW),
             None => self.min.map_or(r_c, |min| min.min(r_c)),
         });
     }

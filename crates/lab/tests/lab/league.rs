@@ -36,7 +36,7 @@ fn every_cell_is_a_scenario_for_every_control() {
     let contestants = Contestant::all(&registry).unwrap();
     assert!(contestants.len() >= 14 && contestants.iter().any(|it| it.scope == "scavenger"));
     let paces: Vec<&str> = contestants.iter().filter(|it| it.paces).map(|it| it.spec.as_str()).collect();
-    assert_eq!(paces, ["cubic:pacing=on", "bbr", "acwap", "prague"]);
+    assert_eq!(paces, ["cubic:pacing=on", "bbr", "copa", "acwap", "prague"]);
     for matrix in [Matrix::whole(), Matrix::quick()] {
         for cell in &matrix.cells {
             for contestant in contestants.iter().filter(|contestant| cell.is_for(contestant)) {

@@ -414,6 +414,9 @@ pub struct ConnConfig {
     pub ack_hold_limit: Duration,
     /// Restart from the initial window after an idle RTO (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
+    /// Keep a window that is not used for five minutes instead (RFC 7661). Only controls that are a
+    /// window that grows and shrinks ([`WindowGrowth`](crate::policy::window::WindowGrowth)) do.
+    pub window_phases: bool,
     /// Send only full segments until the send buffer fills, the cork is removed, or data has waited
     /// for 200 ms with nothing outstanding (`TCP_CORK` of Linux).
     pub cork: bool,
@@ -497,6 +500,7 @@ impl Default for ConnConfig {
             fin_wait_2: Duration::from_secs(60),
             ack_hold_limit: Duration::from_millis(180),
             restart_after_idle: true,
+            window_phases: false,
             cork: false,
             min_snd_mss: 48,
             path_mtu_probing: PathMtuProbing::default(),

@@ -48,6 +48,8 @@
 //!   episode; then the window that the response proposes, if smaller.
 //! - **Restart** after idleness (RFC 5681, section 4.1) with `ssthresh` raised to three quarters of
 //!   the window (RFC 2861).
+//! - **Phases** (RFC 7661) instead of that restart, if the connection asks for them: a window that
+//!   is not used is kept for five minutes, and a loss then counts from what was used.
 //! - **Undo** of a spurious episode: restores the windows and the control's own state.
 //! - **`configure`** at run time, all or nothing: the parameters are set in a copy, which replaces
 //!   the control if all of them are valid.
@@ -56,6 +58,7 @@
 //! a rate of its own, counts segments on a departure clock, or wants another recovery.
 
 mod control;
+mod phases;
 #[cfg(test)]
 mod tests;
 mod windows;

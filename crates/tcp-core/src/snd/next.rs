@@ -140,8 +140,12 @@ impl Flight {
         if snd.nxt != snd.una || idle <= snd.rtt.rto() || self.pipe() > 0 {
             return;
         }
-        let by_pace = self.decision.validation == Validation::ByPace;
-        if snd.has_nothing_unsent() || !config.restart_after_idle || by_pace {
+        let restarts = match self.decision.validation {
+            Validation::ByUse => config.restart_after_idle,
+            Validation::ByPhase => true,
+            Validation::ByPace => false,
+        };
+        if snd.has_nothing_unsent() || !restarts {
             return;
         }
         let restart = Restart::new(RestartCause::Idle, snd.initial_window(config), idle);

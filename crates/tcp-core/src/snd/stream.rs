@@ -182,6 +182,7 @@ impl Stream {
         let mut init = CcInit::new(ctx.now, self.smss(), window);
         init.granularity = ctx.granularity;
         init.decrease_from = config.decrease_from;
+        init.phases = config.window_phases.then(|| self.initial_window(config));
         init.srtt = self.rtt.srtt();
         init.min_rtt = self.rtt.min_rtt();
         init.delivered = self.delivery.delivered;

@@ -331,6 +331,11 @@ pub static CONN: &[Key] = &[
         ..Key::flag("restart_after_idle", |c| &mut c.restart_after_idle)
     },
     Key {
+        summary: "keep a window that is not used for five minutes, in validated and non-validated phases, instead of that restart; of window controls",
+        source: "RFC 7661 sections 4.3 and 4.4",
+        ..Key::flag("window_phases", |c| &mut c.window_phases)
+    },
+    Key {
         summary: "send only full segments; a partial one waits 200 ms at most",
         source: "TCP_CORK",
         ..Key::flag("cork", |c| &mut c.cork)

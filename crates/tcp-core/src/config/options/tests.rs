@@ -56,6 +56,7 @@ fn every_field_of_a_connection_has_a_key() {
         fin_wait_2,
         ack_hold_limit,
         restart_after_idle,
+        window_phases,
         cork,
         min_snd_mss,
         path_mtu_probing,

@@ -126,6 +126,9 @@ pub enum Validation {
     ///
     /// [`FlowView::may_raise`]: super::FlowView::may_raise
     ByUse,
+    /// Use, as above, and the algorithm's own phases (RFC 7661): it is told of an idle time as of a
+    /// restart, and the window may outlast that.
+    ByPhase,
     /// The pace: the window only bounds the flight, follows the algorithm's model of the path, and
     /// outlasts idleness. For algorithms that pace at a rate of their own.
     ByPace,

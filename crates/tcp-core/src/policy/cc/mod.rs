@@ -137,6 +137,9 @@ pub struct CcInit {
     pub granularity: Duration,
     /// What a decrease starts from if the window is not the limit.
     pub decrease_from: DecreaseFrom,
+    /// A window that is not used is kept, in the phases of RFC 7661; the window is IW, to which the
+    /// longest of them leads. `None`: the core restarts it ([`Validation::ByUse`]).
+    pub phases: Option<Window>,
     /// Smoothed RTT of RFC 6298; `None` before a sample.
     pub srtt: Option<Duration>,
     /// Smallest RTT sample of the last five minutes; `None` before a sample.
@@ -175,6 +178,7 @@ impl CcInit {
             ssthresh: Window::MAX,
             granularity: Duration::from_nanos(1),
             decrease_from: DecreaseFrom::Window,
+            phases: None,
             srtt: None,
             min_rtt: None,
             delivered: 0,

@@ -1,9 +1,10 @@
 //! The adapter: a complete congestion control from rules for growth and decrease.
 
+use super::phases::Phases;
 use super::{DecreaseCx, GrowthCx, MovedBy, Signal, WindowGrowth, Windows};
 use crate::policy::cc::{
-    AckSample, CcInit, CongestionControl, CongestionEvent, EcnUse, FlowView, Phase, Reaction, Restart,
-    RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
+    AckSample, CcInit, CongestionControl, CongestionEvent, EcnUse, FlowView, LostRecord, Phase, Reaction,
+    Restart, RestartCause, SendDecision, SentSegment, SsthreshRule, Undo, Validation,
 };
 use crate::policy::{Metrics, NewCongestionControl, Params, SpecError};
 use crate::seq::SeqNum;
@@ -19,6 +20,8 @@ pub struct WindowControl<G> {
     windows: Windows,
     /// `None` before the first congestion, to save memory on most connections.
     saved: Option<Box<Saved<G>>>,
+    /// RFC 7661, if the connection asks for it.
+    pub(super) phases: Option<Box<Phases>>,
 }
 
 /// State saved by a congestion episode.
@@ -50,7 +53,8 @@ impl<G: WindowGrowth> WindowControl<G> {
     #[must_use]
     pub fn new(init: &CcInit, mut growth: G) -> Self {
         growth.start(init);
-        Self { growth, windows: Windows::new(init), saved: None }
+        let phases = init.phases.map(|initial| Box::new(Phases::new(initial)));
+        Self { growth, windows: Windows::new(init), saved: None, phases }
     }
 
     /// The growth, with its state.
@@ -77,14 +81,43 @@ impl<G: WindowGrowth> WindowControl<G> {
 
     /// True if the flow uses its window.
     fn may_raise(&self, view: &FlowView) -> bool {
+        // RFC 7661, section 4.4.1: in the non-validated phase only a window that is the limit grows.
+        if self.phases.as_deref().is_some_and(|phases| !phases.is_validated()) {
+            return view.cwnd_limited;
+        }
         view.may_raise(self.windows.cwnd(), self.windows.ssthresh())
     }
 
     fn decrease(&mut self, cx: &DecreaseCx<'_>) {
         self.close_window(cx.view);
         let before = self.windows;
+        let loses = cx.signal == Signal::Loss;
+        let phases = self.phases.as_deref_mut();
+        let used = phases.and_then(|phases| phases.on_congestion(cx.view, cx.flight, loses));
+        if let Some(used) = used {
+            self.windows.limit(Window::from_bytes(used));
+        }
         self.growth.decrease(cx, &mut self.windows);
+        if let Some(used) = used.filter(|_| loses) {
+            // RFC 7661, section 4.4.2: max(pipeACK, LossFlightSize) / 2.
+            self.windows.halve_to(Window::from_bytes(used / 2));
+        }
         self.windows.hold_below(&before);
+    }
+
+    /// RFC 7661: notes what was acknowledged, and ends a phase that has lasted too long.
+    fn validate(&mut self, view: &FlowView, acked: u32) {
+        let Some(phases) = self.phases.as_deref_mut() else { return };
+        if acked > 0 && !matches!(view.phase, Phase::Recovery | Phase::Loss) {
+            phases.on_ack(view, acked);
+        }
+        phases.judge(view, self.windows.cwnd());
+        let before = self.windows;
+        if let Some((cwnd, ssthresh)) = phases.expire(view.now, before.cwnd(), before.ssthresh()) {
+            self.windows.limit(cwnd);
+            self.windows.set_ssthresh(ssthresh);
+            self.growth.moved(MovedBy::Restart, &before, &self.windows);
+        }
     }
 
     /// With [`EcnUse::PerAck`]: outstanding data can no longer cause another decrease.
@@ -147,6 +180,9 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
         let mut decision = SendDecision::window(self.windows.cwnd(), self.windows.ssthresh());
         (decision.pacing, decision.revise) = self.growth.pacing(&self.windows);
         decision.ecn = self.growth.ecn();
+        if self.phases.is_some() {
+            decision.validation = Validation::ByPhase;
+        }
         decision
     }
 
@@ -161,6 +197,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     }
 
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
+        self.validate(view, ack.newly_delivered);
         // RFC 3168, section 6.1.2: an ACK with ECE does not raise the window.
         let grows = view.phase != Phase::Recovery && ack.acked > 0 && !ack.ece;
         let mut cx = GrowthCx { view, ack, acked: ack.acked };
@@ -191,6 +228,21 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
         Reaction::None
     }
 
+    fn on_lost(&mut self, _view: &FlowView, lost: &LostRecord) {
+        if let Some(phases) = self.phases.as_deref_mut() {
+            phases.on_lost(lost);
+        }
+    }
+
+    fn on_recovery_exit(&mut self, view: &FlowView) {
+        let Some(safe) = self.phases.as_deref_mut().and_then(Phases::on_recovery_exit) else { return };
+        // RFC 7661, section 4.4.2: (max(pipeACK, LossFlightSize) - R) / 2, and at least a segment.
+        let before = self.windows;
+        self.windows.limit(Window::from_bytes(safe.max(u64::from(view.smss))));
+        self.windows.set_ssthresh(self.windows.cwnd());
+        self.growth.moved(MovedBy::Restart, &before, &self.windows);
+    }
+
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
         let (flight, from) = (view.flight_size, self.windows.decrease_from());
         match *event {
@@ -206,12 +258,19 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
                 let (flight, pipe) = (flight_size, flight_size);
                 let cx = DecreaseCx { view, signal: Signal::Timeout, flight, pipe, from };
+                // RFC 7661, section 4.4.1: a timeout ends the phase, and is answered as any other.
+                if let Some(phases) = self.phases.as_deref_mut() {
+                    phases.forget();
+                }
                 self.on_expiry(&cx, first, window, ssthresh);
             }
         }
     }
 
-    fn on_restart(&mut self, _view: &FlowView, restart: &Restart) {
+    fn on_restart(&mut self, view: &FlowView, restart: &Restart) {
+        if restart.cause == RestartCause::Idle && self.phases.is_some() {
+            return self.validate(view, 0);
+        }
         let before = self.windows;
         match restart.cause {
             RestartCause::Idle => self.windows.limit(restart.window),
@@ -250,6 +309,9 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
 
     fn undo(&mut self, _view: &FlowView, undo: &Undo) {
         let before = self.windows;
+        if let Some(phases) = self.phases.as_deref_mut() {
+            phases.forget();
+        }
         if let Some(saved) = self.saved.as_deref_mut() {
             self.growth.undo(&saved.growth);
             saved.reduced_until = None;
@@ -268,6 +330,12 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     fn metrics(&self, report: &mut Metrics<'_>) {
         report.bytes("cwnd", self.windows.bytes());
         report.window("ssthresh", self.windows.ssthresh());
+        if let Some(phases) = self.phases.as_deref() {
+            report.flag("validated", phases.is_validated());
+            if let Some(pipe_ack) = phases.last_pipe_ack() {
+                report.bytes("pipe_ack", pipe_ack as f64);
+            }
+        }
         self.growth.metrics(&self.windows, report);
     }
 

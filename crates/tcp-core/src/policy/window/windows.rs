@@ -113,6 +113,14 @@ impl Windows {
         self.limit(self.ssthresh);
     }
 
+    /// Lowers both windows to `window`, unless they are smaller already; `ssthresh` not below two
+    /// segments (RFC 5681, equation 4).
+    pub(super) fn halve_to(&mut self, window: Window) {
+        let least = Window::from_bytes(2 * u64::from(self.smss));
+        self.ssthresh = self.ssthresh.min(window.max(least));
+        self.limit(window.max(Window::from_bytes(u64::from(self.smss))));
+    }
+
     /// Sets the window to `bytes`, but not below one segment.
     pub fn set_bytes(&mut self, bytes: f64) {
         self.cwnd = from_bytes(bytes).max(from_window(Window::from_bytes(u64::from(self.smss))));

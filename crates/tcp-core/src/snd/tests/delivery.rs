@@ -110,8 +110,15 @@ fn a_paced_flow_is_limited_by_the_application_from_its_next_slot_on() {
 
 #[test]
 fn a_window_that_the_pace_validates_is_not_restarted() {
-    for (validation, restarts) in [(Validation::ByUse, 1), (Validation::ByPace, 0)] {
-        let mut bench = out(Setup::rack(), 1);
+    for (validation, of_the_core, restarts) in [
+        (Validation::ByUse, true, 1),
+        (Validation::ByUse, false, 0),
+        (Validation::ByPhase, false, 1),
+        (Validation::ByPace, true, 0),
+    ] {
+        let mut setup = Setup::rack();
+        setup.config.restart_after_idle = of_the_core;
+        let mut bench = out(setup, 1);
         bench.decide(|decision| decision.validation = validation);
         bench.pass(ms(100));
         bench.ack(1000);
