@@ -92,7 +92,7 @@ impl End {
 
 /// What a device was handed since it was last looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Handed {
+pub(crate) struct HandoverStats {
     pub(crate) packets: u64,
     pub(crate) first: Instant,
     pub(crate) last: Instant,
@@ -101,24 +101,24 @@ pub(crate) struct Handed {
 }
 
 /// Shared with the device that notes it.
-pub(crate) type Noted = Arc<Mutex<Handed>>;
+pub(crate) type SharedStats = Arc<Mutex<HandoverStats>>;
 
 /// A device that notes when it was handed which packet.
-pub(crate) struct Watched {
+pub(crate) struct TimedTun {
     tun: Tun,
     /// What the path takes.
     path: Duration,
-    handed: Noted,
+    handed: SharedStats,
 }
 
-impl Watched {
-    pub(crate) fn new(tun: Tun, path: Duration) -> (Self, Noted) {
-        let handed = Noted::default();
+impl TimedTun {
+    pub(crate) fn new(tun: Tun, path: Duration) -> (Self, SharedStats) {
+        let handed = SharedStats::default();
         (Self { tun, path, handed: handed.clone() }, handed)
     }
 }
 
-impl Device for Watched {
+impl Device for TimedTun {
     fn caps(&self) -> DeviceCaps {
         self.tun.caps()
     }

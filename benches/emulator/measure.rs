@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::case::{Case, DELAY, Load, PACKET, RATE};
-use crate::end::{End, Noted, Watched, check_rights};
+use crate::end::{End, SharedStats, TimedTun, check_rights};
 use crate::results::{Metric, Sample};
 use crate::usage::cpu_of_thread;
 use ackline_emulate::{Emulator, LinkSpec, Path};
@@ -23,7 +23,7 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
     let _entered = runtime.enter();
     let ((near, tun), (far, other)) = (End::make(ENDS[0])?, End::make(ENDS[1])?);
     let takes = DELAY.saturating_add(serialisation(RATE, PACKET));
-    let watched = [tun, other].map(|tun| Watched::new(tun, takes));
+    let watched = [tun, other].map(|tun| TimedTun::new(tun, takes));
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let gap = case.load.gap();
@@ -46,7 +46,7 @@ async fn emulate(
     case: Case,
     length: Duration,
     ends: [&End; 2],
-    [(near, to_near), (far, to_far)]: [(Watched, Noted); 2],
+    [(near, to_near), (far, to_far)]: [(TimedTun, SharedStats); 2],
 ) -> Outcome<(Sample, Emulator)> {
     let link = || LinkSpec::new(RATE, DELAY).with_queue(Box::new(DropTail::new(Limit::Packets(1_000))));
     let mut path = Path::new([ENDS[0].into()], link(), link(), 1);
@@ -54,7 +54,8 @@ async fn emulate(
     emulator.attach(&path.sim, path.inside, Box::new(near))?;
     emulator.attach(&path.sim, path.outside, Box::new(far))?;
     run_for(&mut emulator, &mut path, WARM_UP).await?;
-    let take = |handed: &Noted| std::mem::take(&mut *handed.lock().unwrap_or_else(PoisonError::into_inner));
+    let take =
+        |handed: &SharedStats| std::mem::take(&mut *handed.lock().unwrap_or_else(PoisonError::into_inner));
     for handed in [&to_near, &to_far] {
         take(handed);
     }

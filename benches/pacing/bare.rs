@@ -6,7 +6,7 @@
 
 use crate::Outcome;
 use crate::case::{Case, Who};
-use crate::log::Passed;
+use crate::log::Departure;
 use ackline_runtime::timer::now;
 use ackline_tcp_core::{Duration, Instant};
 use rustix::time::{
@@ -19,7 +19,7 @@ const SLACK: Duration = Duration::from_millis(1);
 /// What a loop saw.
 pub(crate) struct LoopLog {
     pub(crate) late: Vec<Duration>,
-    pub(crate) passed: Vec<Passed>,
+    pub(crate) passed: Vec<Departure>,
 }
 
 pub(crate) fn wait(case: &Case, length: Duration) -> Outcome<LoopLog> {
@@ -60,7 +60,7 @@ impl Schedule {
     /// A departure at `at`; true if another one follows.
     fn depart(&mut self, at: Instant) -> bool {
         self.waited.late.push(at.since(self.next));
-        self.waited.passed.push(Passed { at, segments: self.segments });
+        self.waited.passed.push(Departure { at, segments: self.segments });
         self.due = self.due.max(at - SLACK) + self.gap;
         self.next = self.due.max(at + self.gap.div(4));
         at < self.end

@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::case::{Case, Who};
-use crate::log::{Log, Logged, Way};
+use crate::log::{Log, LoggingDevice, Way};
 use crate::results::{Metric, Sample};
 use crate::sample::{set_flow, set_lateness};
 use crate::usage::cpu_of_thread;
@@ -38,7 +38,7 @@ pub(crate) fn device() -> Outcome<Tun> {
 /// ackline sends at the asked rate, the kernel reads.
 pub(crate) fn send(case: &Case, length: Duration) -> Outcome<Sample> {
     let log = Log::new();
-    let device = Logged::new(device()?, Way::Sent, log.clone());
+    let device = LoggingDevice::new(device()?, Way::Sent, log.clone());
     let listener = TcpListener::bind((KERNEL, PORT))?;
     std::thread::spawn(move || -> io::Result<()> {
         let (mut stream, _) = listener.accept()?;
@@ -80,7 +80,7 @@ pub(crate) fn send(case: &Case, length: Duration) -> Outcome<Sample> {
 /// The kernel sends at the asked rate; ackline, which never sleeps, notes when packets come.
 pub(crate) fn receive(case: &Case, length: Duration) -> Outcome<Sample> {
     let log = Log::new();
-    let device = Logged::new(device()?, Way::Received, log.clone());
+    let device = LoggingDevice::new(device()?, Way::Received, log.clone());
     let rate = case.rate();
     let awake = std::time::Duration::from_secs(3600);
     runtime()?.block_on(async {

@@ -13,7 +13,7 @@ const EXPECTED: usize = 1 << 20;
 
 /// A packet with data.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Passed {
+pub(crate) struct Departure {
     /// When it was handed over.
     pub(crate) at: Instant,
     /// Packets on the wire.
@@ -23,7 +23,7 @@ pub(crate) struct Passed {
 /// What went through.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
-    passed: Arc<Mutex<Vec<Passed>>>,
+    passed: Arc<Mutex<Vec<Departure>>>,
 }
 
 /// Which way is remembered.
@@ -33,7 +33,7 @@ pub(crate) enum Way {
     Received,
 }
 
-pub(crate) struct Logged<D> {
+pub(crate) struct LoggingDevice<D> {
     device: D,
     way: Way,
     log: Log,
@@ -44,12 +44,12 @@ impl Log {
         Self { passed: Arc::new(Mutex::new(Vec::with_capacity(EXPECTED))) }
     }
 
-    fn add(&self, passed: Passed) {
+    fn add(&self, passed: Departure) {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner).push(passed);
     }
 
     /// What went through from `start` to `end`.
-    pub(crate) fn between(&self, start: Instant, end: Instant) -> Vec<Passed> {
+    pub(crate) fn between(&self, start: Instant, end: Instant) -> Vec<Departure> {
         let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
         passed.iter().filter(|packet| (start..end).contains(&packet.at)).copied().collect()
     }
@@ -57,7 +57,7 @@ impl Log {
 
 /// Segments of each burst: of packets of which each comes less than `within` after the one before
 /// it.
-pub(crate) fn bursts(passed: &[Passed], within: Duration) -> Vec<u64> {
+pub(crate) fn bursts(passed: &[Departure], within: Duration) -> Vec<u64> {
     let mut bursts: Vec<u64> = Vec::new();
     let mut last = None;
     for packet in passed {
@@ -69,7 +69,7 @@ pub(crate) fn bursts(passed: &[Passed], within: Duration) -> Vec<u64> {
     bursts
 }
 
-impl<D> Logged<D> {
+impl<D> LoggingDevice<D> {
     pub(crate) const fn new(device: D, way: Way, log: Log) -> Self {
         Self { device, way, log }
     }
@@ -79,7 +79,7 @@ fn segments(bytes: u64, size: Option<NonZeroU16>) -> u64 {
     size.map_or(1, |size| bytes.div_ceil(u64::from(size.get())))
 }
 
-impl<D: Device> Device for Logged<D> {
+impl<D: Device> Device for LoggingDevice<D> {
     fn caps(&self) -> DeviceCaps {
         self.device.caps()
     }
@@ -90,7 +90,7 @@ impl<D: Device> Device for Logged<D> {
         // What is longer than the longest headers of an ACK carries data.
         if *way == Way::Received && packet.len() > 120 {
             let bytes = packet.len() as u64;
-            log.add(Passed { at: timer::now(), segments: segments(bytes - 52, packet.segment_size) });
+            log.add(Departure { at: timer::now(), segments: segments(bytes - 52, packet.segment_size) });
         }
         Ok(packet)
     }
@@ -106,7 +106,7 @@ impl<D: Device> Device for Logged<D> {
         self.device.try_send(header, payload, segment_size, checksum)?;
         let bytes = (payload[0].len() + payload[1].len()) as u64;
         if self.way == Way::Sent && bytes > 0 {
-            self.log.add(Passed { at, segments: segments(bytes, segment_size) });
+            self.log.add(Departure { at, segments: segments(bytes, segment_size) });
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! One measurement's numbers, from times and packets.
 
 use crate::case::{BURST_PART, Case, PAYLOAD};
-use crate::log::{Passed, bursts};
+use crate::log::{Departure, bursts};
 use crate::results::{Metric, Sample};
 use ackline_runtime::stats::Distribution;
 use ackline_tcp_core::Duration;
@@ -36,7 +36,7 @@ pub(crate) fn set_latenesses(sample: &mut Sample, mut late: Vec<Duration>) {
 }
 
 /// Rate, bursts and gaps of what passed.
-pub(crate) fn set_flow(sample: &mut Sample, case: &Case, passed: &[Passed]) {
+pub(crate) fn set_flow(sample: &mut Sample, case: &Case, passed: &[Departure]) {
     let (Some(first), Some(last)) = (passed.first(), passed.last()) else { return };
     // The last one's gap is behind it.
     let sent: u64 = passed.iter().map(|packet| packet.segments).sum::<u64>() - last.segments;

@@ -23,7 +23,7 @@ use ackline_runtime::netlink::Netlink;
 use ackline_runtime::testing::isolated;
 use cell::{Cell, Data, Event, SubjectState};
 use ends::{Kind, Sample};
-use outcome::{Asked, Report};
+use outcome::{Operation, Report};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,11 +39,11 @@ const STAGGER: Duration = Duration::from_millis(2);
 type Table = BTreeMap<Cell, BTreeMap<Kind, Report>>;
 
 /// The samples of every cell whose event `wanted` picks.
-fn samples(wanted: impl Fn(Event) -> bool) -> impl Iterator<Item = (Kind, Cell, Asked)> {
+fn samples(wanted: impl Fn(Event) -> bool) -> impl Iterator<Item = (Kind, Cell, Operation)> {
     Cell::all()
         .filter(move |cell| wanted(cell.event))
         .flat_map(|cell| [Kind::Stack, Kind::Kernel].map(|kind| (kind, cell)))
-        .flat_map(|(kind, cell)| Asked::ALL.map(|asked| (kind, cell, asked)))
+        .flat_map(|(kind, cell)| Operation::ALL.map(|asked| (kind, cell, asked)))
 }
 
 fn table(told: Vec<(Cell, Kind, Report)>) -> Table {

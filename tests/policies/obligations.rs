@@ -59,7 +59,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// A segment that the host sent.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct Segment {
     ack: SeqNum,
     window: u32,
     len: u32,
@@ -161,7 +161,7 @@ impl Peer {
     }
 
     /// Takes what the host sends at this instant.
-    fn transmit(&mut self) -> Vec<Sent> {
+    fn transmit(&mut self) -> Vec<Segment> {
         let mut sent = vec![];
         let (acked, edge, host_nxt) = (&mut self.acked, &mut self.edge, &mut self.host_nxt);
         let result = self.host.transmit(self.now, TxBudget::UNLIMITED, |packet| {
@@ -176,7 +176,7 @@ impl Peer {
             *edge = edge.max(segment.ack + window);
             let end = segment.seq + segment.seg_len();
             *host_nxt = if segment.flags.contains(TcpFlags::SYN) { end } else { host_nxt.max(end) };
-            sent.push(Sent { ack: segment.ack, window, len: segment.payload.len() as u32 });
+            sent.push(Segment { ack: segment.ack, window, len: segment.payload.len() as u32 });
             Ok::<_, Infallible>(())
         });
         result.unwrap_or_else(|never| match never {});

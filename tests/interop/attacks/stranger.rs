@@ -25,7 +25,7 @@ pub(super) struct Stranger {
 
 /// What the stack has said.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct Segment {
     pub(super) to: SocketAddr,
     pub(super) seq: SeqNum,
     pub(super) flags: TcpFlags,
@@ -65,7 +65,7 @@ impl Stranger {
     }
 
     /// The next segment that the stack has sent, if there is one.
-    pub(super) fn hear(&mut self) -> Option<Heard> {
+    pub(super) fn hear(&mut self) -> Option<Segment> {
         loop {
             let len = match rustix::net::recv(&self.ears, &mut self.buffer[..], RecvFlags::empty()) {
                 Ok((len, _)) => len,
@@ -77,7 +77,7 @@ impl Stranger {
             if let Ok(datagram) = parse(&packet)
                 && let Transport::Tcp(segment) = datagram.transport
             {
-                return Some(Heard {
+                return Some(Segment {
                     to: SocketAddr::new(datagram.ip.dst, segment.dst_port),
                     seq: segment.seq,
                     flags: segment.flags,
@@ -88,7 +88,7 @@ impl Stranger {
     }
 
     /// What the stack sends next to `to`; everything else is forgotten.
-    pub(super) async fn hear_at(&mut self, to: SocketAddr) -> Heard {
+    pub(super) async fn hear_at(&mut self, to: SocketAddr) -> Segment {
         loop {
             match self.hear() {
                 Some(heard) if heard.to == to => return heard,

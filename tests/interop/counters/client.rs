@@ -28,7 +28,7 @@ pub(super) struct Client<'a> {
 
 /// A segment of the subject.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct Segment {
     pub(super) seq: SeqNum,
     pub(super) flags: TcpFlags,
     /// Octets of data.
@@ -81,7 +81,7 @@ impl<'a> Client<'a> {
     }
 
     /// What the subject says next.
-    pub(super) fn hear(&mut self) -> Heard {
+    pub(super) fn hear(&mut self) -> Segment {
         let packet = self.subject.give();
         let packet = RxPacket::new(&packet).with_checksum(RxChecksum::Trusted);
         let datagram = parse(&packet).expect("a packet");
@@ -89,11 +89,11 @@ impl<'a> Client<'a> {
         if let Some(stamp) = segment.options.timestamps {
             self.echo = stamp.val;
         }
-        Heard { seq: segment.seq, flags: segment.flags, len: segment.payload.len() as u32 }
+        Segment { seq: segment.seq, flags: segment.flags, len: segment.payload.len() as u32 }
     }
 
     /// Waits until the subject says something that `wanted` takes.
-    pub(super) fn hear_until(&mut self, wanted: impl Fn(&Heard) -> bool) -> Heard {
+    pub(super) fn hear_until(&mut self, wanted: impl Fn(&Segment) -> bool) -> Segment {
         loop {
             let heard = self.hear();
             if wanted(&heard) {

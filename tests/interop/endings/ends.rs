@@ -1,7 +1,7 @@
 //! A cell's connections: how they get into the cell, and what happens to them there.
 
 use super::cell::{Cell, Data, Event, SubjectState};
-use super::outcome::{self, Asked, Of, PATIENCE, Report};
+use super::outcome::{self, Of, Operation, PATIENCE, Report};
 use crate::support::{KERNEL4, STACK4, World};
 use ackline::Registry;
 use ackline_runtime::kernel::KernelTcpInfo;
@@ -43,7 +43,7 @@ enum Subject {
 pub(super) struct Sample {
     kind: Kind,
     cell: Cell,
-    asked: Asked,
+    asked: Operation,
     subject: Option<Subject>,
     peer: Option<net::TcpStream>,
     /// When the subject sent something for which its peer was deaf.
@@ -55,8 +55,8 @@ pub(super) struct Sample {
 
 impl Sample {
     /// Opens a connection and brings it into the state of `cell`.
-    pub(super) async fn prepare(world: &World, kind: Kind, cell: Cell, asked: Asked) -> Self {
-        let subject_opens = asked != Asked::Write;
+    pub(super) async fn prepare(world: &World, kind: Kind, cell: Cell, asked: Operation) -> Self {
+        let subject_opens = asked != Operation::Write;
         let (mut subject, mut peer) = open(world, kind, cell, subject_opens).await;
         // Every connection has delivered something.
         subject.write_all(LITTLE).await;
@@ -147,23 +147,23 @@ impl Sample {
         let mut report = Report::default();
         let of_subject = async {
             Some(match (subject.as_mut()?, asked) {
-                (Subject::Stack(stream), Asked::Read) => {
+                (Subject::Stack(stream), Operation::Read) => {
                     (Of::Read, outcome::read(stream, to_subject, PATIENCE).await)
                 }
-                (Subject::Kernel(stream), Asked::Read) => {
+                (Subject::Kernel(stream), Operation::Read) => {
                     (Of::Read, outcome::read(stream, to_subject, PATIENCE).await)
                 }
-                (Subject::Stack(stream), Asked::Write) => (Of::Write, outcome::write(stream).await),
-                (Subject::Kernel(stream), Asked::Write) => (Of::Write, outcome::write(stream).await),
-                (subject, Asked::End) => (Of::End, subject.end(patience).await),
+                (Subject::Stack(stream), Operation::Write) => (Of::Write, outcome::write(stream).await),
+                (Subject::Kernel(stream), Operation::Write) => (Of::Write, outcome::write(stream).await),
+                (subject, Operation::End) => (Of::End, subject.end(patience).await),
             })
         };
         let of_peer = async {
             let peer = peer.as_mut()?;
             match asked {
-                Asked::Read => Some((Of::PeerRead, outcome::read(peer, to_peer, patience).await)),
-                Asked::Write => Some((Of::PeerWrite, outcome::write(peer).await)),
-                Asked::End => {
+                Operation::Read => Some((Of::PeerRead, outcome::read(peer, to_peer, patience).await)),
+                Operation::Write => Some((Of::PeerWrite, outcome::write(peer).await)),
+                Operation::End => {
                     outcome::read(peer, to_peer, patience).await;
                     None
                 }

@@ -12,7 +12,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a connection is asked at its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Asked {
+pub(super) enum Operation {
     /// Both read to the end.
     Read,
     /// Both write twice.
@@ -21,7 +21,7 @@ pub(super) enum Asked {
     End,
 }
 
-impl Asked {
+impl Operation {
     pub(super) const ALL: [Self; 3] = [Self::Read, Self::Write, Self::End];
 }
 

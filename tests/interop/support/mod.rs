@@ -150,7 +150,8 @@ impl Setup {
         }
         let config = if self.offload { config } else { config.plain() };
         let tun = Tun::create(&config)?;
-        let place = Place { namespace: Namespace::of_thread()?, interface: tun.interface().name.clone() };
+        let place =
+            StackInterface { namespace: Namespace::of_thread()?, interface: tun.interface().name.clone() };
         self.start_at(place, tun)
     }
 
@@ -190,10 +191,10 @@ impl Setup {
         for address in networks {
             netlink.await_address(address.net.addr())?;
         }
-        self.start_at(Place { namespace, interface: NEAR.to_owned() }, device)
+        self.start_at(StackInterface { namespace, interface: NEAR.to_owned() }, device)
     }
 
-    fn start_at(&self, place: Place, device: impl Device + 'static) -> Result<World, Error> {
+    fn start_at(&self, place: StackInterface, device: impl Device + 'static) -> Result<World, Error> {
         match self.impair {
             None => self.start_on(place, device, None),
             Some(mut impairments) => {
@@ -207,7 +208,7 @@ impl Setup {
 
     fn start_on(
         &self,
-        place: Place,
+        place: StackInterface,
         device: impl Device + 'static,
         path: Option<Monitor>,
     ) -> Result<World, Error> {
@@ -239,7 +240,7 @@ fn network(text: &str) -> InterfaceAddress {
 
 /// Where the stack's interface is.
 #[derive(Debug)]
-struct Place {
+struct StackInterface {
     namespace: Namespace,
     interface: String,
 }
@@ -253,7 +254,7 @@ pub(crate) struct World {
     pub(crate) path: Option<Monitor>,
     pub(crate) offload: bool,
     connections: Arc<ConnConfig>,
-    place: Arc<Place>,
+    place: Arc<StackInterface>,
     driver: Arc<JoinHandle<std::io::Result<()>>>,
 }
 

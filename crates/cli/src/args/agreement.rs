@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A place that reads a quantity, in base units.
-struct Place {
+struct QuantityReader {
     name: &'static str,
     read: fn(&str) -> Option<u64>,
     /// What the place takes.
@@ -29,8 +29,8 @@ const fn place(
     range: RangeInclusive<u64>,
     bare: Option<u64>,
     read: fn(&str) -> Option<u64>,
-) -> Place {
-    Place { name, read, range, bare }
+) -> QuantityReader {
+    QuantityReader { name, read, range, bare }
 }
 
 /// What the command line `words` becomes; `VALUE` stands for `value`, which may have spaces.
@@ -76,8 +76,8 @@ fn scenario(line: &str) -> Option<Scenario> {
     Scenario::parse(&lines.join("\n"), "net.toml").ok()
 }
 
-fn check(places: &[Place], right: &[(&str, u64)], wrong: &[&str], bare: u64) {
-    for Place { name, read, range, bare: unit } in places {
+fn check(places: &[QuantityReader], right: &[(&str, u64)], wrong: &[&str], bare: u64) {
+    for QuantityReader { name, read, range, bare: unit } in places {
         for (text, value) in right {
             assert_eq!(read(text), Some(*value).filter(|value| range.contains(value)), "{name}: {text:?}");
         }

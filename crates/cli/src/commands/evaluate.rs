@@ -24,7 +24,7 @@ pub(crate) fn run(args: &EvaluateArgs, registry: &Registry) -> Result<(), Failur
     if let Some(id) = &args.scenario {
         return print(&scenario(&matrix, id, args, registry)?);
     }
-    let work = place(args)?;
+    let work = folders(args)?;
     let evaluation = match &args.from {
         Some(file) => Evaluation::of_result(matrix.clone(), &LeagueResult::read(file, &matrix)?),
         None => {
@@ -62,14 +62,17 @@ pub(crate) fn run(args: &EvaluateArgs, registry: &Registry) -> Result<(), Failur
 }
 
 /// Where finished runs and pages go.
-struct Place {
+struct Folders {
     runs: Option<PathBuf>,
     pages: Option<PathBuf>,
 }
 
-fn place(args: &EvaluateArgs) -> Result<Place, Failure> {
+fn folders(args: &EvaluateArgs) -> Result<Folders, Failure> {
     if !args.refresh {
-        return Ok(Place { runs: args.out.clone().filter(|_| args.from.is_none()), pages: args.out.clone() });
+        return Ok(Folders {
+            runs: args.out.clone().filter(|_| args.from.is_none()),
+            pages: args.out.clone(),
+        });
     }
     let docs = Path::new(DOCS);
     if !docs.join("congestion-control.md").is_file() {
@@ -77,7 +80,7 @@ fn place(args: &EvaluateArgs) -> Result<Place, Failure> {
             "--refresh: there is no folder docs of ackline here; run it in a checkout, or name --out DIR",
         ));
     }
-    Ok(Place { runs: Some(docs.join("league/refresh")), pages: Some(docs.to_owned()) })
+    Ok(Folders { runs: Some(docs.join("league/refresh")), pages: Some(docs.to_owned()) })
 }
 
 fn contestants(args: &EvaluateArgs, registry: &Registry) -> Result<Vec<Contestant>, Failure> {

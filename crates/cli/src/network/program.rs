@@ -168,14 +168,14 @@ pub(crate) struct Program {
 }
 
 /// The program, and the way out of its namespace.
-pub(crate) struct Started {
+pub(crate) struct IsolatedProgram {
     pub(crate) program: Program,
     pub(crate) tun: Tun,
     pub(crate) overruns: Overruns,
 }
 
 /// Starts the program in a new network namespace whose only way out is a TUN device.
-pub(crate) fn start(command: &[OsString], place: Inside<'_>) -> Result<Started, Failure> {
+pub(crate) fn start(command: &[OsString], place: Inside<'_>) -> Result<IsolatedProgram, Failure> {
     let [name, arguments @ ..] = command else { return Err(Failure::usage("no command")) };
     let mut command = Command::new(name);
     // It has no network without this process.
@@ -222,7 +222,7 @@ pub(crate) fn start(command: &[OsString], place: Inside<'_>) -> Result<Started, 
         .map_err(|error| Failure::system("start a thread", &error))?;
     let gone = || Failure::system("start the program", &io::ErrorKind::BrokenPipe.into());
     let (child, tun, overruns) = told.recv().map_err(|_| gone())??;
-    Ok(Started { program: Program { child, _started_by: started_by }, tun, overruns })
+    Ok(IsolatedProgram { program: Program { child, _started_by: started_by }, tun, overruns })
 }
 
 /// Counts the packets that found no room in the program's interface because this process had not

@@ -107,8 +107,8 @@ impl Capturing {
         }
     }
 
-    fn say(&self, file: &Path, ended: &Ended) {
-        let Ended { words: [what, written, things], .. } = ended;
+    fn say(&self, file: &Path, ended: &FileReport) {
+        let FileReport { words: [what, written, things], .. } = ended;
         let file = file.display();
         if let Some(warning) = ended.missing() {
             output::say(&format!("warning: the {what} in {file} {warning}"));
@@ -130,7 +130,7 @@ impl Drop for Capturing {
 }
 
 /// What became of a file.
-struct Ended {
+struct FileReport {
     /// What it is, what was done to the things in it, and these.
     words: [&'static str; 3],
     /// Things in it.
@@ -142,7 +142,7 @@ struct Ended {
     help: &'static str,
 }
 
-impl From<CaptureSummary> for Ended {
+impl From<CaptureSummary> for FileReport {
     fn from(summary: CaptureSummary) -> Self {
         let CaptureSummary { packets, dropped, unwritten, cut_short, .. } = summary;
         let (words, help) = (["capture", "captured", "packets"], "--pcap-buffer, --pcap-snaplen");
@@ -150,7 +150,7 @@ impl From<CaptureSummary> for Ended {
     }
 }
 
-impl From<TraceSummary> for Ended {
+impl From<TraceSummary> for FileReport {
     fn from(summary: TraceSummary) -> Self {
         let TraceSummary { records, dropped, unwritten, cut_short, .. } = summary;
         let (words, help) = (["trace", "traced", "events"], "--trace-buffer");
@@ -158,7 +158,7 @@ impl From<TraceSummary> for Ended {
     }
 }
 
-impl Ended {
+impl FileReport {
     /// What is not in the file; `None` if all is.
     fn missing(&self) -> Option<String> {
         let Self { words: [_, _, things], count, dropped, unwritten, cut_short, help } = self;

@@ -1,6 +1,6 @@
 //! `--pcap`, read by tshark.
 
-use crate::common::{Ended, Running, ackline, run, scratch, text};
+use crate::common::{BackgroundCommand, Exit, ackline, run, scratch, text};
 use crate::net::*;
 use ackline::runtime::testing::{has_programs, skip};
 use std::os::unix::fs::PermissionsExt as _;
@@ -61,7 +61,7 @@ fn tshark_reads_what_send_sent_and_why() {
             std::fs::write(&path, dull(3_000_001)).expect("written");
             let (listener, to) = kernel_listener();
             let args = ["send", text(&path), &to, "--pcap", text(&capture), "--pcap-buffer", "256M"];
-            let child = Running::start(&mut ackline(&[&args[..], options].concat()));
+            let child = BackgroundCommand::start(&mut ackline(&[&args[..], options].concat()));
             let (stream, _) = accept(&listener);
             read_all(stream).expect("read to the end");
             let ended = child.end();
@@ -122,7 +122,7 @@ fn tshark_reads_accurate_ecn_and_prague_without_a_warning() {
             let copy = directory.path().join("copy");
             let there = ["--local", "198.18.4.2/24", "--peer", "198.18.4.1", "--tun", "there"];
             let recv = ["recv", "-l", "198.18.4.2:5001", "-o", "ecn=accurate", "-O", text(&copy)];
-            let recv = Running::start(&mut ackline(&[&recv[..], &there].concat()));
+            let recv = BackgroundCommand::start(&mut ackline(&[&recv[..], &there].concat()));
             crate::common::until("the interface", || std::net::TcpListener::bind("198.18.4.1:0").ok());
             let send = ["send", "-o", "ecn=accurate", "--cc", "prague", text(&path), "198.18.4.2:5001"];
             let more = ["--pcap", text(&capture), "--pcap-buffer", "256M"];
@@ -162,7 +162,7 @@ fn tshark_reads_what_recv_received_over_ipv6() {
             let (directory, path) = scratch("copy");
             let capture = directory.path().join("in.pcapng");
             let args = ["recv", "-l", "[fd00::2]:5001", "-O", text(&path), "--pcap", text(&capture)];
-            let child = Running::start(&mut ackline(&[&args[..], options].concat()));
+            let child = BackgroundCommand::start(&mut ackline(&[&args[..], options].concat()));
             let stream =
                 crate::common::until("a connection", || std::net::TcpStream::connect("[fd00::2]:5001").ok());
             deliver(stream, &dull(1_000_000)).expect("delivered");
@@ -191,7 +191,7 @@ fn snap_length_and_rotation_bound_the_files() {
 
 /// Runs `demo` with `option`, a file on a disk of 256 KiB and what follows that; `None` if there
 /// can be no such disk. How it ended, and the last file.
-pub(crate) fn demo_on_a_small_disk(name: &str, option: &str, more: &str) -> Option<(Ended, Vec<u8>)> {
+pub(crate) fn demo_on_a_small_disk(name: &str, option: &str, more: &str) -> Option<(Exit, Vec<u8>)> {
     let (directory, copy) = scratch("copy");
     let disk = directory.path().join("disk");
     std::fs::create_dir(&disk).expect("a directory");
@@ -207,7 +207,7 @@ pub(crate) fn demo_on_a_small_disk(name: &str, option: &str, more: &str) -> Opti
     );
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", &script]);
-    let ended = Ended::from(command.output().ok()?);
+    let ended = Exit::from(command.output().ok()?);
     if ended.status == Some(77) || !copy.exists() {
         skip(name, &format!("no disk of its own: {}", ended.stderr.trim()));
         return None;
@@ -232,7 +232,7 @@ fn a_full_disk_cuts_a_rotation_short_and_not_the_transfer() {
 }
 
 /// The transfer went on, and both the warning and the file say what the file lacks.
-fn assert_is_cut_short(ended: &Ended, file: &[u8]) {
+fn assert_is_cut_short(ended: &Exit, file: &[u8]) {
     succeeded(ended);
     assert_eq!(ended.json()["ok"], true);
     let warning = ended.stderr.lines().find(|line| line.starts_with("warning: ")).expect("a warning");

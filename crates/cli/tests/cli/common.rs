@@ -11,13 +11,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A command that has ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct Exit {
     pub(crate) status: Option<i32>,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
 }
 
-impl Ended {
+impl Exit {
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -30,7 +30,7 @@ impl Ended {
     }
 }
 
-impl From<Output> for Ended {
+impl From<Output> for Exit {
     fn from(output: Output) -> Self {
         Self {
             status: output.status.code(),
@@ -50,16 +50,16 @@ pub(crate) fn ackline(args: &[&str]) -> Command {
 }
 
 /// Runs a command to its end.
-pub(crate) fn run(args: &[&str]) -> Ended {
-    Running::start(&mut ackline(args)).end()
+pub(crate) fn run(args: &[&str]) -> Exit {
+    BackgroundCommand::start(&mut ackline(args)).end()
 }
 
 /// A command that runs; it is killed if the test forgets it or fails.
-pub(crate) struct Running {
+pub(crate) struct BackgroundCommand {
     child: Option<Child>,
 }
 
-impl Running {
+impl BackgroundCommand {
     pub(crate) fn start(command: &mut Command) -> Self {
         Self::try_start(command).expect("the program starts")
     }
@@ -85,7 +85,7 @@ impl Running {
     }
 
     /// Does something while its output is read, which would otherwise stop it.
-    pub(crate) fn end_while(self, act: impl FnOnce()) -> Ended {
+    pub(crate) fn end_while(self, act: impl FnOnce()) -> Exit {
         std::thread::scope(|scope| {
             let end = scope.spawn(|| self.end());
             act();
@@ -94,7 +94,7 @@ impl Running {
     }
 
     /// Does something while its output is read, and then asks it to end.
-    pub(crate) fn end_while_signalled(self, act: impl FnOnce()) -> Ended {
+    pub(crate) fn end_while_signalled(self, act: impl FnOnce()) -> Exit {
         let id = self.child.as_ref().expect("there until the end").id();
         self.end_while(|| {
             act();
@@ -103,7 +103,7 @@ impl Running {
     }
 
     /// Waits for it; kills it if it takes too long.
-    pub(crate) fn end(mut self) -> Ended {
+    pub(crate) fn end(mut self) -> Exit {
         let mut child = self.child.take().expect("there until the end");
         drop(child.stdin.take());
         let (done, waiting) = std::sync::mpsc::channel::<()>();
@@ -120,7 +120,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for BackgroundCommand {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             // Fails if it has ended.

@@ -1,6 +1,6 @@
 //! Control sockets: `ackline ss` and `ackline set`, and whoever else talks to the socket.
 
-use crate::common::{Ended, Running, ackline, names, noise, run, said, scratch, text, until};
+use crate::common::{BackgroundCommand, Exit, ackline, names, noise, run, said, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
 use ackline::runtime::testing::has_programs;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-fn stdout(ended: &Ended) -> String {
+fn stdout(ended: &Exit) -> String {
     String::from_utf8(ended.stdout.clone()).expect("UTF-8")
 }
 
@@ -192,7 +192,7 @@ fn limits_of_the_socket_can_be_chosen_and_what_they_refuse_is_counted() {
         }
         let counted = until("a place", || {
             let mut nstat = ackline(&[&["nstat", "-asj", "AcklineControl*"], &at[..]].concat());
-            let ended = Running::start(nstat.env("XDG_RUNTIME_DIR", directory.path())).end();
+            let ended = BackgroundCommand::start(nstat.env("XDG_RUNTIME_DIR", directory.path())).end();
             (ended.status == Some(0)).then(|| ended.json()["ackline"].clone())
         });
         let count = |name: &str| counted[name].as_u64().expect("a counter");
@@ -218,13 +218,15 @@ fn live_stacks_are_told_apart() {
             let (tun, local) = (format!("ack{number}"), format!("198.18.{number}.2/24"));
             let listen = format!("198.18.{number}.2:5001");
             let arguments = ["recv", "-q", "--tun", &tun, "--local", &local, "-l", &listen];
-            Running::start(ackline(&arguments).env("XDG_RUNTIME_DIR", directory.path()))
+            BackgroundCommand::start(ackline(&arguments).env("XDG_RUNTIME_DIR", directory.path()))
         };
-        let mut stacks: Vec<Running> = (0..3).map(start).collect();
+        let mut stacks: Vec<BackgroundCommand> = (0..3).map(start).collect();
         until("their sockets", || (folder.exists() && names(&folder).len() == 3).then_some(()));
         let ss = |arguments: &[&str]| {
             let arguments = [&["ss", "-ltn"], arguments].concat();
-            stdout(&Running::start(ackline(&arguments).env("XDG_RUNTIME_DIR", directory.path())).end())
+            stdout(
+                &BackgroundCommand::start(ackline(&arguments).env("XDG_RUNTIME_DIR", directory.path())).end(),
+            )
         };
         let all = until("all three", || Some(ss(&[])).filter(|listed| listed.lines().count() == 4));
         for (number, stack) in stacks.iter_mut().enumerate() {
@@ -253,17 +255,21 @@ fn an_ordinary_users_demo_is_found_by_the_same_user() {
     let Some(nobody) = Nobody::new() else {
         return ackline::runtime::testing::skip(name, &"no right to be another user");
     };
-    let mut demo = Running::start(nobody.command(&["demo", "--seconds", "60"]).env_remove("XDG_RUNTIME_DIR"));
+    let mut demo =
+        BackgroundCommand::start(nobody.command(&["demo", "--seconds", "60"]).env_remove("XDG_RUNTIME_DIR"));
     let pid = demo.child().id();
     let listed = until("its connection", || {
-        let ended = Running::start(nobody.command(&["ss"]).env_remove("XDG_RUNTIME_DIR")).end();
+        let ended = BackgroundCommand::start(nobody.command(&["ss"]).env_remove("XDG_RUNTIME_DIR")).end();
         Some(stdout(&ended)).filter(|listed| listed.contains("ackline demo"))
     });
     assert!(listed.contains(&format!("pid={pid})")), "{listed}");
     demo.signal(Signal::KILL);
     demo.end();
     // Whoever looks removes what is left.
-    assert!(Running::start(nobody.command(&["ss"]).env_remove("XDG_RUNTIME_DIR")).end().status == Some(0));
+    assert!(
+        BackgroundCommand::start(nobody.command(&["ss"]).env_remove("XDG_RUNTIME_DIR")).end().status
+            == Some(0)
+    );
 }
 
 #[test]
@@ -272,11 +278,12 @@ fn the_leftover_of_a_killed_process_is_removed_by_the_next() {
         let (directory, _) = scratch("unused");
         let start = |arguments: &[&str]| {
             let mut command = ackline(&[&["recv", "-q", "-l", "198.18.0.2:5001"], arguments].concat());
-            Running::start(command.env("XDG_RUNTIME_DIR", directory.path()))
+            BackgroundCommand::start(command.env("XDG_RUNTIME_DIR", directory.path()))
         };
         let folder = directory.path().join("ackline");
-        let socket =
-            |child: &mut Running| -> PathBuf { folder.join(format!("{}-recv.sock", child.child().id())) };
+        let socket = |child: &mut BackgroundCommand| -> PathBuf {
+            folder.join(format!("{}-recv.sock", child.child().id()))
+        };
         let mut first = start(&[]);
         let left = socket(&mut first);
         until("its socket", || left.exists().then_some(()));
@@ -289,7 +296,7 @@ fn the_leftover_of_a_killed_process_is_removed_by_the_next() {
         until("its socket", || own.exists().then_some(()));
         assert_eq!(names(&folder), [own.file_name().expect("a name").to_str().expect("UTF-8")]);
         let ss = |arguments: &[&str]| {
-            Running::start(ackline(arguments).env("XDG_RUNTIME_DIR", directory.path())).end()
+            BackgroundCommand::start(ackline(arguments).env("XDG_RUNTIME_DIR", directory.path())).end()
         };
         let listed = stdout(&ss(&["ss", "-ltn"]));
         assert!(listed.contains("LISTEN") && listed.contains("198.18.0.2:5001"), "{listed}");
@@ -342,7 +349,7 @@ fn a_directory_that_somebody_else_prepared_is_not_asked() {
     let (directory, _) = scratch("unused");
     let folder = directory.path().join("ackline");
     let ask = |arguments: &[&str]| {
-        Running::start(ackline(arguments).env("XDG_RUNTIME_DIR", directory.path())).end()
+        BackgroundCommand::start(ackline(arguments).env("XDG_RUNTIME_DIR", directory.path())).end()
     };
     let asks = || {
         for arguments in [

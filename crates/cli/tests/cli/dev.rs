@@ -1,7 +1,7 @@
 //! `--dev`: the stack on an Ethernet, and everything that can be wrong with a device.
 
 use crate::capture::{assert_sound, tshark};
-use crate::common::{Ended, Running, ackline, noise, run, scratch, text, until};
+use crate::common::{BackgroundCommand, Exit, ackline, noise, run, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
 use ackline::runtime::Error;
@@ -50,8 +50,8 @@ pub(crate) fn change(
 }
 
 /// Starts `ackline` in a namespace.
-pub(crate) fn start(at: &Namespace, args: &[&str]) -> Running {
-    at.run(|| Running::start(&mut ackline(args))).expect("in the namespace")
+pub(crate) fn start(at: &Namespace, args: &[&str]) -> BackgroundCommand {
+    at.run(|| BackgroundCommand::start(&mut ackline(args))).expect("in the namespace")
 }
 
 /// Runs `ackline` in a namespace, if it is to fail with one line and status 3.
@@ -308,7 +308,11 @@ fn what_cannot_be_is_refused_before_anything_is_opened() {
 }
 
 /// A transfer over a device of each kind, that is interrupted by `interrupt`.
-fn interrupted(name: &str, options: &[&str], check: impl Fn(&Namespace, &str, Running, TcpStream) + Sync) {
+fn interrupted(
+    name: &str,
+    options: &[&str],
+    check: impl Fn(&Namespace, &str, BackgroundCommand, TcpStream) + Sync,
+) {
     with_ethernet(name, |near| {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(30_000_000, 23)).expect("written");
@@ -389,7 +393,7 @@ fn an_interface_that_comes_back_lets_the_transfer_finish() {
         #[expect(clippy::disallowed_methods, reason = "the interface is down for a while")]
         std::thread::sleep(down);
         change(place, interface, Netlink::set_up);
-        let ended: Ended = child.end_while(|| {
+        let ended: Exit = child.end_while(|| {
             let rest = read_all(stream).expect("read to the end");
             assert!(rest[..] == noise(30_000_000, 23)[100_000..], "{} bytes differ", rest.len());
         });

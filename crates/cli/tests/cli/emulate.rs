@@ -1,6 +1,6 @@
 //! `ackline emulate`: programs behind paths.
 
-use crate::common::{Ended, Running, ackline, names, run, scratch, text, until};
+use crate::common::{BackgroundCommand, Exit, ackline, names, run, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
 use ackline::runtime::testing::has_programs;
@@ -17,7 +17,7 @@ const CLIENT: &str = "exec 3<>/dev/tcp/$ACKLINE_BASE/$PORT; echo request >&3; ca
 
 /// Runs the client behind a path, against a server of this machine that answers with `answer`. How
 /// long it took.
-fn exchange(path: &[&str], answer: &'static [u8]) -> (Ended, Duration) {
+fn exchange(path: &[&str], answer: &'static [u8]) -> (Exit, Duration) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a listener");
     let port = listener.local_addr().expect("bound").port().to_string();
     let server = std::thread::spawn(move || {
@@ -30,7 +30,7 @@ fn exchange(path: &[&str], answer: &'static [u8]) -> (Ended, Duration) {
     command.env("PORT", port).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[expect(clippy::disallowed_methods, reason = "the path is one of real time")]
     let start = Instant::now();
-    let ended = Running::start(&mut command).end();
+    let ended = BackgroundCommand::start(&mut command).end();
     let took = start.elapsed();
     succeeded(&ended);
     server.join().expect("it has answered");
@@ -306,7 +306,7 @@ fn a_program_ends_with_the_emulator_even_if_that_is_killed() {
     with_tun("emulate::a_program_ends_with_the_emulator_even_if_that_is_killed", || {
         let (_directory, file) = scratch("pid");
         let write = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", text(&file));
-        let running = Running::start(&mut ackline(&["emulate", "-q", "--", "sh", "-c", &write]));
+        let running = BackgroundCommand::start(&mut ackline(&["emulate", "-q", "--", "sh", "-c", &write]));
         let pid = until("the program", || std::fs::read_to_string(&file).ok());
         running.signal(Signal::KILL);
         assert_eq!(running.end().status, None);

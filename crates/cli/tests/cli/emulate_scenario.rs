@@ -1,6 +1,6 @@
 //! `ackline emulate FILE`: scenarios whose hosts are of several worlds.
 
-use crate::common::{Ended, Running, ackline, names, run, scratch, text, until};
+use crate::common::{BackgroundCommand, Exit, ackline, names, run, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
 use ackline::runtime::testing::skip;
@@ -333,7 +333,7 @@ fn a_signal_leaves_nothing_behind() {
         for signal in [Signal::INT, Signal::TERM] {
             let (directory, file) = scenario(&BULK.replace("\"1s\"", "\"100s\""));
             let (out, json) = (directory.path().join("out"), directory.path().join("json"));
-            let mut running = Running::start(&mut ackline(&[
+            let mut running = BackgroundCommand::start(&mut ackline(&[
                 "emulate",
                 "-q",
                 &file,
@@ -367,7 +367,7 @@ const UNPREPARED: i32 = 99;
 
 /// Runs a scenario with `ackline` inside `unshare`, after `prepare` and behind `user`; `None` if
 /// the machine does not allow that.
-fn emulated_as(unshare: &[&str], prepare: &str, user: &str, file: &str) -> Option<Ended> {
+fn emulated_as(unshare: &[&str], prepare: &str, user: &str, file: &str) -> Option<Exit> {
     let script =
         format!("{{ {prepare}; }} || exit {UNPREPARED}; exec setpriv {user} \"$program\" emulate \"$file\"");
     let nobody = Nobody::new()?;
@@ -375,7 +375,7 @@ fn emulated_as(unshare: &[&str], prepare: &str, user: &str, file: &str) -> Optio
     command.args(unshare).args(["sh", "-c", &script]).current_dir("/");
     command.env("program", nobody.command(&[]).get_program()).env("file", file);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let ended = Running::try_start(&mut command)?.end();
+    let ended = BackgroundCommand::try_start(&mut command)?.end();
     // 1 is that of unshare, which `emulate` does not have.
     ended.status.is_some_and(|status| ![1, 127, UNPREPARED].contains(&status)).then_some(ended)
 }

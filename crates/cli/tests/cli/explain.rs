@@ -1,7 +1,7 @@
 //! `ackline explain`: captures of `sim` and traces from the command line, and what is said of files
 //! that are none.
 
-use crate::common::{Running, ackline, run, scratch, text};
+use crate::common::{BackgroundCommand, ackline, run, scratch, text};
 use crate::net::*;
 use crate::usage::refused;
 use serde_json::Value;
@@ -99,7 +99,7 @@ fn a_live_transfer_to_the_kernel_is_explained() {
         fs::write(&path, vec![b'Z'; 3_000_001]).expect("written");
         let (listener, to) = kernel_listener();
         let args = ["send", text(&path), &to, "--pcap", text(&capture), "--pcap-buffer", "256M"];
-        let child = Running::start(&mut ackline(&args));
+        let child = BackgroundCommand::start(&mut ackline(&args));
         let (stream, _) = accept(&listener);
         read_all(stream).expect("read to the end");
         succeeded(&child.end());
@@ -124,7 +124,7 @@ fn a_trace_of_a_transfer_to_the_kernel_is_explained_also_from_standard_input() {
         fs::write(&path, vec![b'Z'; 3_000_001]).expect("written");
         let (listener, to) = kernel_listener();
         let args = ["send", text(&path), &to, "--trace", text(&trace), "--trace-buffer", "256M"];
-        let child = Running::start(&mut ackline(&args));
+        let child = BackgroundCommand::start(&mut ackline(&args));
         let (stream, _) = accept(&listener);
         read_all(stream).expect("read to the end");
         succeeded(&child.end());

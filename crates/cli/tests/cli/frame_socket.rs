@@ -1,7 +1,7 @@
 //! `--socket`: the stack on the Ethernet behind a Unix socket, at whose other end is a stack of the
 //! test's own.
 
-use crate::common::{Running, ackline, noise, run, scratch, text};
+use crate::common::{BackgroundCommand, ackline, noise, run, scratch, text};
 use crate::usage::refused;
 use ackline::Stack;
 use ackline::core::ListenOn;
@@ -32,8 +32,9 @@ async fn a_file_goes_each_way_over_a_socket() {
     let listener = UnixListener::bind(&socket).expect("free");
     let place = ["--socket", text(&socket), "--local", "10.9.0.2/24", "--timeout", "60"];
 
-    let sending =
-        Running::start(&mut ackline(&[&["send", text(&path), "10.9.0.1:5001"], &place[..]].concat()));
+    let sending = BackgroundCommand::start(&mut ackline(
+        &[&["send", text(&path), "10.9.0.1:5001"], &place[..]].concat(),
+    ));
     let stack = far(&listener).await;
     let accepted = stack.listen(ListenOn::Port(5001)).expect("free").accept().await;
     let (mut received, mut stream) = (Vec::new(), accepted.expect("accepted").0);
@@ -45,7 +46,7 @@ async fn a_file_goes_each_way_over_a_socket() {
 
     let copy = directory.path().join("copy");
     let receiving = ["recv", "-q", "-l", ":5001", "-O", text(&copy)];
-    let receiving = Running::start(&mut ackline(&[&receiving[..], &place].concat()));
+    let receiving = BackgroundCommand::start(&mut ackline(&[&receiving[..], &place].concat()));
     let stack = far(&listener).await;
     let mut stream = loop {
         // Until it listens it refuses.
@@ -69,7 +70,7 @@ async fn a_virtual_machine_that_ends_ends_the_command() {
     let socket = directory.path().join("vm.sock");
     let listener = UnixListener::bind(&socket).expect("free");
     let place = ["--socket", text(&socket), "--local", "10.9.0.2/24"];
-    let receiving = Running::start(&mut ackline(&[&["recv", "-l", ":5001"], &place[..]].concat()));
+    let receiving = BackgroundCommand::start(&mut ackline(&[&["recv", "-l", ":5001"], &place[..]].concat()));
     drop(listener.accept().expect("the command connects"));
     let ended = tokio::task::spawn_blocking(|| receiving.end()).await.expect("no panic");
     assert_eq!(ended.status, Some(3), "{ended:?}");

@@ -1,6 +1,6 @@
 //! `--json-stream` of `send`, `recv` and `bench`.
 
-use crate::common::{Ended, Running, ackline, noise, run, scratch, text};
+use crate::common::{BackgroundCommand, Exit, ackline, noise, run, scratch, text};
 use crate::net::*;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn sum(events: &[(String, Value)]) -> u64 {
     sum
 }
 
-fn last_is_an_error(ended: &Ended, status: i32) {
+fn last_is_an_error(ended: &Exit, status: i32) {
     assert_eq!(ended.status, Some(status), "{ended:?}");
     let events = events(&ended.stdout);
     let (event, data) = events.last().expect("lines");
@@ -45,7 +45,7 @@ fn a_sender_tells_of_its_transfer_while_it_runs() {
         let (listener, to) = kernel_listener();
         let paced = ["--egress-rate", "16mbit", "--interval", "100ms"];
         let args = [&["send", "--json-stream", text(&path), &to][..], &paced].concat();
-        let child = Running::start(&mut ackline(&args));
+        let child = BackgroundCommand::start(&mut ackline(&args));
         let (stream, _) = accept(&listener);
         assert_eq!(read_all(stream).expect("read to the end").len(), 1_000_001);
         let ended = child.end();

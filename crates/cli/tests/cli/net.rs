@@ -1,6 +1,6 @@
 //! The kernel's end of the tests: sockets, and users without rights.
 
-use crate::common::{Ended, Running, ackline, until};
+use crate::common::{BackgroundCommand, Exit, ackline, until};
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::testing::isolated;
 use rustix::net::sockopt::set_socket_linger;
@@ -26,8 +26,8 @@ pub(crate) fn with_tun(name: &str, body: impl FnOnce() + Send) {
 }
 
 /// Starts `ackline recv` and waits until it listens: until the kernel has a route to it.
-pub(crate) fn receiver(args: &[&str]) -> Running {
-    let child = Running::start(&mut ackline(&[&["recv", "-l", "198.18.0.2:5001"], args].concat()));
+pub(crate) fn receiver(args: &[&str]) -> BackgroundCommand {
+    let child = BackgroundCommand::start(&mut ackline(&[&["recv", "-l", "198.18.0.2:5001"], args].concat()));
     until("the interface", || TcpListener::bind((KERNEL, 0)).ok());
     child
 }
@@ -81,7 +81,7 @@ pub(crate) fn read_all(mut stream: TcpStream) -> io::Result<Vec<u8>> {
     stream.read_to_end(&mut data).map(|_| data)
 }
 
-pub(crate) fn succeeded(ended: &Ended) {
+pub(crate) fn succeeded(ended: &Exit) {
     assert_eq!(ended.status, Some(0), "{ended:?}");
 }
 
@@ -98,7 +98,7 @@ impl Nobody {
         std::fs::copy(env!("CARGO_BIN_EXE_ackline"), directory.path().join("ackline")).expect("copied");
         std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
         let nobody = Self { directory };
-        Running::try_start(&mut nobody.command(&["--version"])).map(Running::end)?;
+        BackgroundCommand::try_start(&mut nobody.command(&["--version"])).map(BackgroundCommand::end)?;
         Some(nobody)
     }
 
@@ -111,8 +111,8 @@ impl Nobody {
 }
 
 /// Runs `ackline` as a user without any rights; `None` if the test has none to give up.
-pub(crate) fn as_nobody(args: &[&str]) -> Option<Ended> {
+pub(crate) fn as_nobody(args: &[&str]) -> Option<Exit> {
     let nobody = Nobody::new()?;
     // The number may not exist inside a user namespace.
-    Some(Running::start(&mut nobody.command(args)).end())
+    Some(BackgroundCommand::start(&mut nobody.command(args)).end())
 }

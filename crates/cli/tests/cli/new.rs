@@ -1,11 +1,11 @@
 //! `ackline new`. That what it writes compiles and passes its tests is checked by `tests/plugin`.
 
-use crate::common::{Running, ackline};
+use crate::common::{BackgroundCommand, ackline};
 use std::fs;
 use std::path::Path;
 
 fn new(folder: &Path, args: &[&str]) -> (Option<i32>, String) {
-    let ended = Running::start(ackline(&[&["new"], args].concat()).current_dir(folder)).end();
+    let ended = BackgroundCommand::start(ackline(&[&["new"], args].concat()).current_dir(folder)).end();
     (ended.status, ended.stderr)
 }
 

@@ -1,6 +1,6 @@
 //! `ackline nstat`: its columns are those of the kernel's, and it remembers.
 
-use crate::common::{Ended, Running, ackline, names, noise, scratch, text, until};
+use crate::common::{BackgroundCommand, Exit, ackline, names, noise, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
 use ackline::runtime::testing::has_programs;
@@ -27,9 +27,9 @@ fn value(rows: &[(String, u64, f64)], name: &str) -> Option<u64> {
 }
 
 /// `ackline nstat` of whoever has this runtime directory.
-fn nstat(runtime: &Path, args: &[&str]) -> Ended {
+fn nstat(runtime: &Path, args: &[&str]) -> Exit {
     let mut command = ackline(&[&["nstat"], args].concat());
-    Running::start(command.env("XDG_RUNTIME_DIR", runtime)).end()
+    BackgroundCommand::start(command.env("XDG_RUNTIME_DIR", runtime)).end()
 }
 
 fn printed(runtime: &Path, args: &[&str]) -> String {
@@ -55,7 +55,7 @@ fn increments_are_those_since_the_last_call_also_of_a_new_process() {
         let runtime = directory.path();
         let start = || {
             let arguments = ["recv", "-q", "-O", text(&path), "-l", "198.18.0.2:5001"];
-            Running::start(ackline(&arguments).env("XDG_RUNTIME_DIR", runtime))
+            BackgroundCommand::start(ackline(&arguments).env("XDG_RUNTIME_DIR", runtime))
         };
         let mut first = start();
         let mut stream = connect();
@@ -146,7 +146,7 @@ fn what_captures_and_traces_lose_is_shown_while_the_command_runs() {
     });
 }
 
-fn socket(runtime: &Path, child: &mut Running) -> std::path::PathBuf {
+fn socket(runtime: &Path, child: &mut BackgroundCommand) -> std::path::PathBuf {
     runtime.join(format!("ackline/{}-recv.sock", child.child().id()))
 }
 

@@ -1,6 +1,6 @@
 //! `--metrics`: what Prometheus scrapes.
 
-use crate::common::{Running, ackline, noise, scratch, text, until};
+use crate::common::{BackgroundCommand, ackline, noise, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
 use ackline::runtime::testing::has_programs;
@@ -30,9 +30,9 @@ fn value(page: &str, series: &str) -> f64 {
 }
 
 /// A receiver with metrics and other options, and where they are.
-fn measured(output: &str, others: &[&str]) -> (Running, SocketAddr) {
+fn measured(output: &str, others: &[&str]) -> (BackgroundCommand, SocketAddr) {
     let args = ["recv", "-l", "198.18.0.2:5001", "-O", output, "--no-control", "--metrics", "127.0.0.1:0"];
-    let mut child = Running::start(&mut ackline(&[&args, others].concat()));
+    let mut child = BackgroundCommand::start(&mut ackline(&[&args, others].concat()));
     let stderr = child.child().stderr.take().expect("a pipe");
     let mut lines = BufReader::new(stderr).lines();
     let address = lines.find_map(|line| {
@@ -107,7 +107,7 @@ fn promtool_finds_nothing_to_complain_of() {
         let (_, page) = get(address, "GET /metrics");
         let mut promtool = Command::new("promtool");
         let command = promtool.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut checking = Running::start(command.stderr(Stdio::piped()));
+        let mut checking = BackgroundCommand::start(command.stderr(Stdio::piped()));
         checking.child().stdin.take().expect("a pipe").write_all(page.as_bytes()).expect("taken");
         let checked = checking.end();
         assert_eq!(checked.status, Some(0), "{checked:?}\n{page}");
@@ -135,7 +135,7 @@ fn prometheus_scrapes_it() {
         command.arg(format!("--config.file={}", text(&config)));
         command.arg(format!("--storage.tsdb.path={}", text(&directory.path().join("data"))));
         command.arg("--web.listen-address=127.0.0.1:9090").stdout(Stdio::null()).stderr(Stdio::null());
-        let prometheus = Running::start(&mut command);
+        let prometheus = BackgroundCommand::start(&mut command);
         let query = |query: &str| {
             let stream = TcpStream::connect("127.0.0.1:9090").ok()?;
             drop(stream);
@@ -180,7 +180,8 @@ fn an_address_that_cannot_be_had_is_named_before_anything_is_sent() {
 
 #[test]
 fn a_demo_can_be_watched_from_outside_of_its_network() {
-    let mut child = Running::start(&mut ackline(&["demo", "--seconds", "30", "--metrics", "127.0.0.1:0"]));
+    let mut child =
+        BackgroundCommand::start(&mut ackline(&["demo", "--seconds", "30", "--metrics", "127.0.0.1:0"]));
     let stderr = child.child().stderr.take().expect("a pipe");
     let mut lines = BufReader::new(stderr).lines();
     let said = lines.find_map(|line| Some(line.ok()?.strip_prefix("metrics at http://")?.to_owned()));

@@ -1,6 +1,6 @@
 //! `ackline proxy`: programs and a TUN device behind it.
 
-use crate::common::{Ended, Running, ackline, run, scratch, text, until};
+use crate::common::{BackgroundCommand, Exit, ackline, run, scratch, text, until};
 use crate::emulate::resolver;
 use crate::fields::check_on;
 use crate::net::*;
@@ -104,7 +104,7 @@ fn serve_at(at: IpAddr, attend: impl Fn(TcpStream) -> io::Result<()> + Clone + S
     port
 }
 
-pub(crate) fn stdout(ended: &Ended) -> String {
+pub(crate) fn stdout(ended: &Exit) -> String {
     String::from_utf8_lossy(&ended.stdout).into_owned()
 }
 
@@ -191,7 +191,7 @@ impl Drop for SecureServer {
 /// Runs a shell's script as an ordinary user who may open `/dev/net/tun`: one in a mount namespace,
 /// so that the machine's keeps its mode. `$program` is `ackline`. `None`, after a line about it, if
 /// the test has no rights to give up.
-pub(crate) fn as_ordinary_user(test: &str, script: &str, args: &[&str]) -> Option<Ended> {
+pub(crate) fn as_ordinary_user(test: &str, script: &str, args: &[&str]) -> Option<Exit> {
     let Some(nobody) = Nobody::new() else {
         skip(test, &"no rights to give up");
         return None;
@@ -202,7 +202,7 @@ pub(crate) fn as_ordinary_user(test: &str, script: &str, args: &[&str]) -> Optio
     command.args(["--mount", "sh", "-c", prepare, "sh"]).args(args).current_dir("/");
     command.env("program", nobody.command(&[]).get_program()).env("script", script);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let Some(running) = Running::try_start(&mut command) else {
+    let Some(running) = BackgroundCommand::try_start(&mut command) else {
         skip(test, &"no unshare");
         return None;
     };
@@ -217,7 +217,7 @@ pub(crate) fn as_ordinary_user(test: &str, script: &str, args: &[&str]) -> Optio
 }
 
 /// As [`as_ordinary_user`], `ackline` alone.
-fn ackline_as_ordinary_user(test: &str, args: &[&str]) -> Option<Ended> {
+fn ackline_as_ordinary_user(test: &str, args: &[&str]) -> Option<Exit> {
     as_ordinary_user(test, "exec \"$program\" \"$@\"", args)
 }
 
@@ -433,7 +433,7 @@ fn a_route_that_leads_back_to_the_proxy_is_refused_or_told_and_nothing_circles()
         let json = directory.path().join("summary");
         std::fs::write(&rules, "[[rule]]\nto = '10.9.0.0/16'\naction = 'refuse'\n").expect("ours");
         let options = ["--config", text(&rules), "--json", text(&json)];
-        let proxy = Running::start(&mut ackline(&[&device[..], &options].concat()));
+        let proxy = BackgroundCommand::start(&mut ackline(&[&device[..], &options].concat()));
         until("the route", || {
             let to = (Ipv4Addr::new(10, 9, 0, 1), 80).into();
             let error = TcpStream::connect_timeout(&to, Duration::from_secs(9)).expect_err("nobody is there");
@@ -512,7 +512,7 @@ fn a_device_of_the_machine_is_served_until_a_signal_and_watched() {
         let metrics = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("free");
         let options = ["--upstream", &upstream, "--metrics", &metrics.to_string(), "--json", text(&json)];
         let device = ["proxy", "--tun", "ack0", "--route", "192.0.2.0/24", "--no-control"];
-        let proxy = Running::start(&mut ackline(&[&device[..], &options].concat()));
+        let proxy = BackgroundCommand::start(&mut ackline(&[&device[..], &options].concat()));
         let page = until("the interface", || {
             let mut stream = TcpStream::connect((FAR, web)).ok()?;
             stream.write_all(b"GET / HTTP/1.1\r\n\r\n").ok()?;
@@ -545,7 +545,7 @@ fn a_device_that_is_removed_ends_the_proxy_with_one_line() {
         return;
     }
     with_tun(name, || {
-        let proxy = Running::start(&mut ackline(&[
+        let proxy = BackgroundCommand::start(&mut ackline(&[
             "proxy",
             "--tun",
             "ack0",

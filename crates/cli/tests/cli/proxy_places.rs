@@ -1,7 +1,7 @@
 //! Where the clients of `ackline proxy` may be: behind a descriptor, in a namespace that others
 //! have made, on the Ethernet of a socket.
 
-use crate::common::{Ended, Running, ackline, run, scratch, text, until};
+use crate::common::{BackgroundCommand, Exit, ackline, run, scratch, text, until};
 use crate::emulate::resolver;
 use crate::net::*;
 use crate::proxy::{FAR, as_ordinary_user, http, serve, socks, stdout};
@@ -27,9 +27,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 const GET: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
 /// `ackline proxy` with a descriptor as its standard input.
-fn proxy_with(descriptor: impl Into<OwnedFd>, args: &[&str]) -> Running {
+fn proxy_with(descriptor: impl Into<OwnedFd>, args: &[&str]) -> BackgroundCommand {
     let mut command = ackline(&[&["proxy", "--fd", "0", "--no-control"], args].concat());
-    Running::start(command.stdin(Stdio::from(descriptor.into())))
+    BackgroundCommand::start(command.stdin(Stdio::from(descriptor.into())))
 }
 
 /// What the server at `FAR` says to the kernel's TCP of this thread's namespace, once a proxy
@@ -122,7 +122,7 @@ async fn guests_on_the_ethernet_of_a_socket_have_the_proxy_as_their_router() {
     let (_directory, path) = scratch("vm.sock");
     let listener = UnixListener::bind(&path).expect("free");
     let connecting = ["proxy", "--no-control", "--socket", text(&path)];
-    let proxy = Running::start(&mut ackline(&[&connecting[..], &options].concat()));
+    let proxy = BackgroundCommand::start(&mut ackline(&[&connecting[..], &options].concat()));
     let (accepted, _) = listener.accept().expect("the command connects");
     let (near, far) = UnixStream::pair().expect("a pair");
     let inheriting = proxy_with(far, &options);
@@ -156,7 +156,7 @@ fn systemd_understands_the_unit() {
     std::fs::write(&path, unit.replace("/usr/local/bin/ackline", env!("CARGO_BIN_EXE_ackline")))
         .expect("ours");
     let mut verify = Command::new("systemd-analyze");
-    let ended = Ended::from(verify.args(["--man=no", "verify"]).arg(&path).output().expect("it runs"));
+    let ended = Exit::from(verify.args(["--man=no", "verify"]).arg(&path).output().expect("it runs"));
     let complaints: Vec<_> =
         ended.stderr.lines().filter(|line| line.contains("ackline-proxy.service")).collect();
     assert!(complaints.is_empty(), "{ended:?}");
@@ -168,12 +168,12 @@ fn systemd_understands_the_unit() {
 }
 
 /// A network namespace that lasts until this is dropped.
-struct Kept {
+struct PersistentNamespace {
     path: PathBuf,
     _end: mpsc::Sender<()>,
 }
 
-impl Kept {
+impl PersistentNamespace {
     fn new() -> Self {
         let (tell, told) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
@@ -198,13 +198,13 @@ fn the_proxy_is_the_way_out_of_a_namespace_that_others_have_made() {
     with_tun("proxy_places::the_proxy_is_the_way_out_of_a_namespace_that_others_have_made", || {
         let (web, (socks, told)) = (http("a page\n"), socks());
         let upstream = format!("socks5://127.0.0.1:{socks}");
-        let place = Kept::new();
+        let place = PersistentNamespace::new();
         let proxy = ["proxy", "--netns", text(&place.path), "--no-control", "--upstream", &upstream];
-        let running = Running::start(&mut ackline(&proxy));
+        let running = BackgroundCommand::start(&mut ackline(&proxy));
         let page = place.run(|| page(web));
         assert!(page.ends_with("a page\n"), "{page}");
         assert_eq!(told.recv(), Ok(FAR.to_owned()));
-        let ended: Ended = running.end_while_signalled(|| {});
+        let ended: Exit = running.end_while_signalled(|| {});
         succeeded(&ended);
         let expected =
             format!("proxy on the interface ackline0 of the network namespace {}", place.path.display());
@@ -222,7 +222,8 @@ fn the_proxy_is_the_way_out_of_a_namespace_that_others_have_made() {
             complaint.contains("has a default route by other: delete that, or say with --route"),
             "{complaint}"
         );
-        let running = Running::start(&mut ackline(&[&proxy[..], &["--route", "192.0.2.0/24"]].concat()));
+        let running =
+            BackgroundCommand::start(&mut ackline(&[&proxy[..], &["--route", "192.0.2.0/24"]].concat()));
         let page = place.run(|| self::page(web));
         assert!(page.ends_with("a page\n"), "{page}");
         succeeded(&running.end_while_signalled(|| {}));
@@ -275,7 +276,7 @@ fn connections_of_an_interface_with_two_queues_are_carried_on() {
         let (_directory, json) = scratch("summary");
         let device = ["proxy", "--tun", "ack0", "--route", "192.0.2.0/24", "--no-control", "--shards", "2"];
         let options = ["--upstream", &upstream, "--json", text(&json)];
-        let running = Running::start(&mut ackline(&[&device[..], &options].concat()));
+        let running = BackgroundCommand::start(&mut ackline(&[&device[..], &options].concat()));
         for _ in 0..PAGES {
             assert!(page(web).ends_with("a page\n"));
         }
@@ -296,7 +297,8 @@ fn a_guest_fully_behind_the_proxy_pings_resolves_fetches_and_measures() {
         let (web, (socks, told)) = (http("a page\n"), socks());
         let words = ["-s", "--bind", "127.0.0.1", "--port", "5201"];
         let mut iperf3 = Command::new("iperf3");
-        let iperf3 = Running::try_start(iperf3.args(words).stdout(Stdio::null())).expect("iperf3 is there");
+        let iperf3 =
+            BackgroundCommand::try_start(iperf3.args(words).stdout(Stdio::null())).expect("iperf3 is there");
         let resolver = resolver(FAR.parse().expect("an address"));
         let (_directory, rules) = scratch("rules.toml");
         // Rules for ports, so that they have no say in the page's name.
@@ -321,7 +323,7 @@ fn a_guest_fully_behind_the_proxy_pings_resolves_fetches_and_measures() {
              done"
         );
         let proxy = ["proxy", "--loopback", "--config", text(&rules), "--", "sh", "-c", &script];
-        let ended = Running::start(&mut ackline(&proxy)).end();
+        let ended = BackgroundCommand::start(&mut ackline(&proxy)).end();
         drop(iperf3);
         succeeded(&ended);
         assert_eq!(stdout(&ended), "a page\nmeasured\nmeasured\nmeasured\n");
@@ -379,7 +381,7 @@ fn connections_leave_by_an_ethernet_as_those_of_another_host() {
     }
     with_tun(name, || {
         // The far end is in a namespace of its own, behind a pair of interfaces.
-        let far = Kept::new();
+        let far = PersistentNamespace::new();
         let there = Namespace::open(&far.path).expect("it is there");
         let mut netlink = Netlink::open().expect("a socket");
         netlink.add_veth("wan0", "far0", &there).expect("a pair");
@@ -403,7 +405,7 @@ fn connections_leave_by_an_ethernet_as_those_of_another_host() {
         let out = ["proxy", "-q", "--out-dev", "wan0", "--out-local", "10.8.0.2/24"];
         let shaped = ["--sched", "kalampoukas:f=0.5", "--egress-rate", "1mbit"];
         let curl = ["--", "curl", "-sS", "--noproxy", "*", &url];
-        let ended = Running::start(&mut ackline(&[&out[..], &shaped, &curl].concat())).end();
+        let ended = BackgroundCommand::start(&mut ackline(&[&out[..], &shaped, &curl].concat())).end();
         succeeded(&ended);
         assert_eq!(stdout(&ended), "a page\n");
         let from = serving.join().expect("no panic").expect("sent");
@@ -437,7 +439,9 @@ fn a_program_is_reached_by_published_ports_and_sees_its_clients_addresses() {
         assert!(added.success());
         let (_directory, control) = scratch("control.sock");
         let options = ["proxy", "--control", text(&control), "--publish", "8080:8000"];
-        let proxy = Running::start(&mut ackline(&[&options[..], &["--", "python3", "-c", SERVER]].concat()));
+        let proxy = BackgroundCommand::start(&mut ackline(
+            &[&options[..], &["--", "python3", "-c", SERVER]].concat(),
+        ));
         let ask = |at: &str| {
             let to: SocketAddr = at.parse().expect("an address");
             let stream = TcpStream::connect_timeout(&to, Duration::from_secs(2)).ok()?;
@@ -541,14 +545,14 @@ fn a_guest_boots_into_a_network_without_any_configuration() {
         let mut guest = Command::new("unshare");
         guest.args(["--net", "python3", "-c", GUEST, text(&path), &web.to_string()]);
         guest.stdout(Stdio::piped());
-        let guest = Running::try_start(&mut guest).expect("a namespace");
+        let guest = BackgroundCommand::try_start(&mut guest).expect("a namespace");
         until("the guest's socket", || path.exists().then_some(()));
         let upstream = format!("socks5://127.0.0.1:{socks}");
         let options =
             ["proxy", "--no-control", "--socket", text(&path), "--upstream", &upstream, "--mtu", "1400"];
         let networks =
             ["--local", "10.0.2.2/24", "--local", "fd00::2/64", "--dhcp-host", "52:54:00:12:34:56=10.0.2.15"];
-        let proxy = Running::start(&mut ackline(&[&options[..], &networks].concat()));
+        let proxy = BackgroundCommand::start(&mut ackline(&[&options[..], &networks].concat()));
         let ended = guest.end();
         assert_eq!(ended.status, Some(0), "{ended:?}");
         let said = stdout(&ended);

@@ -1,6 +1,6 @@
 //! `--raw`: the stack on some ports of its host's own address, and the host beside it.
 
-use crate::common::{Ended, Running, ackline, noise, run, scratch, text, until};
+use crate::common::{BackgroundCommand, Exit, ackline, noise, run, scratch, text, until};
 use crate::dev::{change, no_device, reach, send_nothing, start, with_ethernet};
 use crate::net::*;
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
@@ -208,7 +208,7 @@ fn a_rule_by_hand_takes_the_place_of_the_table() {
             let mut command = Command::new("setpriv");
             command.arg("--bounding-set=-net_admin").arg(env!("CARGO_BIN_EXE_ackline")).args(args);
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            near.run(|| Running::start(&mut command)).expect("inside")
+            near.run(|| BackgroundCommand::start(&mut command)).expect("inside")
         };
         let ended = limited(&send_nothing(&["--raw", "near0"])).end();
         if ended.stderr.starts_with("setpriv") {
@@ -257,7 +257,7 @@ fn an_interface_that_is_removed_ends_the_transfer_and_one_that_comes_back_does_n
             let data = noise(20_000_000, 43);
             let (_directory, path) = scratch("data");
             std::fs::write(&path, &data).expect("written");
-            let begin = || -> (Running, TcpStream) {
+            let begin = || -> (BackgroundCommand, TcpStream) {
                 let listener = TcpListener::bind("10.9.0.1:0").expect("a listener");
                 let to = listener.local_addr().expect("bound").to_string();
                 let child = start(near, &["send", "--raw", "near0", text(&path), &to]);
@@ -270,7 +270,7 @@ fn an_interface_that_is_removed_ends_the_transfer_and_one_that_comes_back_does_n
             #[expect(clippy::disallowed_methods, reason = "the interface is down for a while")]
             std::thread::sleep(Duration::from_millis(600));
             change(near, "near0", Netlink::set_up);
-            let ended: Ended = child.end_while(|| {
+            let ended: Exit = child.end_while(|| {
                 let rest = read_all(stream).expect("read to the end");
                 assert!(rest[..] == data[100_000..], "{} bytes differ", rest.len());
             });
@@ -339,7 +339,7 @@ fn bench_takes_as_many_ports_as_it_has_streams() {
     with_hosts("raw::bench_takes_as_many_ports_as_it_has_streams", |near| {
         let server = start(near, &["bench", "-s", "-1", "--raw", "near0", "-p", "5201"]);
         // From the far host, whose own address is used in the same way.
-        let far = |args: &[&str]| Running::start(&mut ackline(args));
+        let far = |args: &[&str]| BackgroundCommand::start(&mut ackline(args));
         let ended = until("a test", || {
             let client = far(&[
                 "bench", "-c", "10.9.0.2", "-p", "5201", "--raw", "far0", "-n", "4M", "-P", "12", "--bidir",
@@ -364,8 +364,9 @@ fn a_stock_nc_is_a_peer_in_both_directions() {
         std::fs::write(&path, &data).expect("written");
         let copy = directory.path().join("copy");
         let file = std::fs::File::create(&copy).expect("made");
-        let listening =
-            Running::start(Command::new("nc").args(["-l", "5001"]).stdin(Stdio::null()).stdout(file));
+        let listening = BackgroundCommand::start(
+            Command::new("nc").args(["-l", "5001"]).stdin(Stdio::null()).stdout(file),
+        );
         let sent = until("a transfer", || {
             let ended = start(near, &["send", "--raw", "near0", text(&path), "10.9.0.1:5001"]).end();
             (ended.status == Some(0)).then_some(ended)
@@ -381,7 +382,7 @@ fn a_stock_nc_is_a_peer_in_both_directions() {
         let to: SocketAddr = "10.9.0.2:5002".parse().expect("an address");
         drop(until("a listener", || TcpStream::connect_timeout(&to, Duration::from_secs(1)).ok()));
         let input = std::fs::File::open(&path).expect("there");
-        let delivered = Running::start(
+        let delivered = BackgroundCommand::start(
             Command::new("nc").args(["-N", "10.9.0.2", "5002"]).stdin(input).stdout(Stdio::null()),
         );
         assert_eq!(delivered.end().status, Some(0));

@@ -1,6 +1,6 @@
 //! Papers repeated from the command line.
 
-use crate::common::{Running, run, scratch, text};
+use crate::common::{BackgroundCommand, run, scratch, text};
 use crate::usage::refused;
 use ackline::runtime::testing::skip;
 use serde_json::Value;
@@ -76,7 +76,7 @@ fn a_live_part_without_tun_devices_is_refused_before_anything_runs() {
     command.args(["--mount", "sh", "-c", script]).env("program", env!("CARGO_BIN_EXE_ackline"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // 1 is that of unshare.
-    let ended = Running::try_start(&mut command).map(Running::end);
+    let ended = BackgroundCommand::try_start(&mut command).map(BackgroundCommand::end);
     let Some(ended) =
         ended.filter(|ended| ended.status.is_some_and(|status| ![1, 99, 127].contains(&status)))
     else {

@@ -1,6 +1,6 @@
 //! When something runs out: descriptors, the number of connections, or the process itself.
 
-use crate::common::{Ended, Running, names, noise, scratch, text, until};
+use crate::common::{BackgroundCommand, Exit, names, noise, scratch, text, until};
 use crate::net::*;
 use rustix::process::Signal;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ fn ackline_under(limit: &str, args: &[&str]) -> Command {
 }
 
 /// It succeeded, or one line says what could not be had.
-fn is_clear(ended: &Ended, what: &str) {
+fn is_clear(ended: &Exit, what: &str) {
     assert!(!ended.stderr.contains("panicked"), "{what}: {ended:?}");
     match ended.status {
         Some(0) => {}
@@ -61,7 +61,7 @@ fn a_lack_of_descriptors_is_told() {
         for limit in 3..=20 {
             for args in commands {
                 let what = format!("{} within {limit} descriptors", args.join(" "));
-                let mut child = Running::start(&mut ackline_within(limit, args));
+                let mut child = BackgroundCommand::start(&mut ackline_within(limit, args));
                 if args[0] == "recv" {
                     let connected = until("an end or a connection", || match child.child().try_wait() {
                         Ok(Some(_)) => Some(None),
@@ -119,7 +119,7 @@ fn a_proxy_takes_the_descriptors_that_it_may_have_and_leaves_its_program_with_it
             let script = "ulimit -Sn; ulimit -Hn; for i in 1 2 3 4 5 6 7 8 9 10; do \
                           grep '^Max open files' /proc/$PPID/limits; sleep 0.1; done";
             let proxy = ["proxy", "-q", "--", "sh", "-c", script];
-            let ended = Running::start(&mut ackline_under("-Sn 64", &proxy)).end();
+            let ended = BackgroundCommand::start(&mut ackline_under("-Sn 64", &proxy)).end();
             let stdout = String::from_utf8(ended.stdout.clone()).expect("text");
             let mut lines = stdout.lines();
             assert_eq!((ended.status, lines.next()), (Some(0), Some("64")), "{ended:?}");
@@ -135,7 +135,7 @@ fn a_proxy_takes_the_descriptors_that_it_may_have_and_leaves_its_program_with_it
 fn a_server_that_lacks_descriptors_tells() {
     with_tun("resources::a_server_that_lacks_descriptors_tells", || {
         for limit in 3..=20 {
-            let mut child = Running::start(&mut ackline_within(limit, &["bench", "-s"]));
+            let mut child = BackgroundCommand::start(&mut ackline_within(limit, &["bench", "-s"]));
             let there = until("an end or a network", || match child.child().try_wait() {
                 Ok(Some(_)) => Some(false),
                 _ => TcpListener::bind((KERNEL, 0)).is_ok().then_some(true),

@@ -1,6 +1,6 @@
 //! `ackline send` to kernel sockets.
 
-use crate::common::{Running, ackline, noise, run, said, scratch, text, until};
+use crate::common::{BackgroundCommand, ackline, noise, run, said, scratch, text, until};
 use crate::net::*;
 use ackline::runtime::testing::{has_programs, skip};
 use rustix::process::Signal;
@@ -24,8 +24,9 @@ fn send_brings_a_file_to_the_kernel() {
             let data = noise(3_000_001, 1);
             std::fs::write(&path, &data).expect("written");
             let (listener, to) = kernel_listener();
-            let child =
-                Running::start(&mut ackline(&[&["send", "--json", text(&path), &to], options].concat()));
+            let child = BackgroundCommand::start(&mut ackline(
+                &[&["send", "--json", text(&path), &to], options].concat(),
+            ));
             let (stream, from) = accept(&listener);
             let arrived = read_all(stream).expect("read to the end");
             assert!(arrived == data, "{options:?}: {} bytes arrived", arrived.len());
@@ -67,7 +68,7 @@ fn departures_are_waited_for_as_asked() {
             let (listener, to) = kernel_listener();
             // At 10 Mbit/s: 0.2 s.
             let paced = ["send", "--json", text(&path), &to, "--egress-rate", "10mbit"];
-            let child = Running::start(&mut ackline(&[&paced, options].concat()));
+            let child = BackgroundCommand::start(&mut ackline(&[&paced, options].concat()));
             let (stream, _) = accept(&listener);
             read_all(stream).expect("read to the end");
             let ended = child.end();
@@ -91,7 +92,7 @@ fn departures_are_waited_for_as_asked() {
 fn send_takes_standard_input() {
     with_tun("send::send_takes_standard_input", || {
         let (listener, to) = kernel_listener();
-        let mut child = Running::start(ackline(&["send", "-q", "-", &to]).stdin(Stdio::piped()));
+        let mut child = BackgroundCommand::start(ackline(&["send", "-q", "-", &to]).stdin(Stdio::piped()));
         let data = noise(700_000, 2);
         let mut stdin = child.child().stdin.take().expect("a pipe");
         let (stream, _) = accept(&listener);
@@ -123,12 +124,19 @@ fn both_ways_over_ipv6() {
         std::fs::write(&path, &data).expect("written");
         let listener = TcpListener::bind("[::]:0").expect("a listener");
         let to = format!("[fd00::1]:{}", listener.local_addr().expect("bound").port());
-        let child = Running::start(&mut ackline(&["send", "-q", "--local", "fd00::2/64", text(&path), &to]));
+        let child = BackgroundCommand::start(&mut ackline(&[
+            "send",
+            "-q",
+            "--local",
+            "fd00::2/64",
+            text(&path),
+            &to,
+        ]));
         let (stream, _) = accept(&listener);
         assert!(read_all(stream).expect("read to the end") == data);
         succeeded(&child.end());
 
-        let child = Running::start(&mut ackline(&["recv", "-q", "-l", "[fd00::2]:5001"]));
+        let child = BackgroundCommand::start(&mut ackline(&["recv", "-q", "-l", "[fd00::2]:5001"]));
         let stream = until("a connection", || {
             let to = "[fd00::2]:5001".parse().expect("an address");
             TcpStream::connect_timeout(&to, Duration::from_secs(10)).ok()
@@ -162,7 +170,7 @@ fn an_interface_that_exists_is_used_as_it_is() {
             let listener = TcpListener::bind("203.0.113.1:0").expect("a listener");
             let to = listener.local_addr().expect("bound").to_string();
             let args = ["send", "-q", "--tun", "own0", "--local", "203.0.113.5/24", text(&path), &to];
-            let child = Running::start(&mut ackline(&[&args, options].concat()));
+            let child = BackgroundCommand::start(&mut ackline(&[&args, options].concat()));
             let (stream, from) = accept(&listener);
             assert_eq!(from.ip().to_string(), "203.0.113.5");
             assert!(read_all(stream).expect("read to the end") == data, "{options:?}");
@@ -204,7 +212,7 @@ fn a_peer_that_stops_reading_is_given_up() {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(30_000_000, 9)).expect("written");
         let (listener, to) = kernel_listener();
-        let child = Running::start(&mut ackline(&["send", "--timeout", "500ms", text(&path), &to]));
+        let child = BackgroundCommand::start(&mut ackline(&["send", "--timeout", "500ms", text(&path), &to]));
         let (stream, _) = accept(&listener);
         let ended = child.end();
         assert_eq!(ended.status, Some(4), "{ended:?}");
@@ -221,7 +229,7 @@ fn a_resetting_receiver_is_told() {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(30_000_000, 10)).expect("written");
         let (listener, to) = kernel_listener();
-        let child = Running::start(&mut ackline(&["send", text(&path), &to]));
+        let child = BackgroundCommand::start(&mut ackline(&["send", text(&path), &to]));
         let (mut stream, _) = accept(&listener);
         stream.read_exact(&mut [0; 10_000]).expect("data");
         reset(stream);
@@ -237,8 +245,9 @@ fn an_interrupted_sender_resets() {
         let (listener, to) = kernel_listener();
         let (_directory, socket) = scratch("control");
         let control = ["--control", text(&socket)];
-        let mut child =
-            Running::start(ackline(&[&["send", "-", &to], &control[..]].concat()).stdin(Stdio::piped()));
+        let mut child = BackgroundCommand::start(
+            ackline(&[&["send", "-", &to], &control[..]].concat()).stdin(Stdio::piped()),
+        );
         let mut stdin = child.child().stdin.take().expect("a pipe");
         stdin.write_all(b"the beginning").expect("taken");
         let (mut stream, _) = accept(&listener);
@@ -262,7 +271,7 @@ fn a_receiver_that_talks_back_does_not_stop_the_sender() {
         let data = noise(20_000_000, 11);
         std::fs::write(&path, &data).expect("written");
         let (listener, to) = kernel_listener();
-        let child = Running::start(&mut ackline(&["send", "-q", text(&path), &to]));
+        let child = BackgroundCommand::start(&mut ackline(&["send", "-q", text(&path), &to]));
         // An echo server whose answers fill every buffer unless somebody reads them.
         let (mut stream, _) = accept(&listener);
         let mut echoed = 0;
@@ -301,7 +310,8 @@ fn missing_rights_are_told_with_what_to_grant() {
 fn what_the_peer_answers_goes_to_standard_output() {
     with_tun("send::what_the_peer_answers_goes_to_standard_output", || {
         let (listener, to) = kernel_listener();
-        let mut child = Running::start(ackline(&["send", "--json", "-", &to]).stdin(Stdio::piped()));
+        let mut child =
+            BackgroundCommand::start(ackline(&["send", "--json", "-", &to]).stdin(Stdio::piped()));
         let data = noise(3_000_000, 20);
         let last_word = noise(2_000_000, 21);
         let mut stdin = child.child().stdin.take().expect("a pipe");
@@ -335,7 +345,7 @@ fn what_the_peer_answers_goes_to_standard_output() {
 fn an_answer_that_nobody_reads_does_not_stop_the_sender() {
     with_tun("send::an_answer_that_nobody_reads_does_not_stop_the_sender", || {
         let (listener, to) = kernel_listener();
-        let mut child = Running::start(ackline(&["send", "-q", "-", &to]).stdin(Stdio::piped()));
+        let mut child = BackgroundCommand::start(ackline(&["send", "-q", "-", &to]).stdin(Stdio::piped()));
         drop(child.child().stdout.take());
         let mut stdin = child.child().stdin.take().expect("a pipe");
         let data = noise(3_000_000, 22);
@@ -363,7 +373,7 @@ fn an_answer_that_cannot_be_written_is_a_failure_of_the_file() {
         let (listener, to) = kernel_listener();
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
         let mut command = ackline(&["send", "-", &to]);
-        let child = Running::start(command.stdin(Stdio::piped()).stdout(full));
+        let child = BackgroundCommand::start(command.stdin(Stdio::piped()).stdout(full));
         let (mut stream, _) = accept(&listener);
         stream.write_all(b"answer").expect("taken");
         assert_eq!(read_all(stream).expect_err("reset").kind(), io::ErrorKind::ConnectionReset);
@@ -377,7 +387,7 @@ fn an_answer_that_cannot_be_written_is_a_failure_of_the_file() {
 fn an_answer_that_is_cut_short_is_told_and_what_came_of_it_is_kept() {
     with_tun("send::an_answer_that_is_cut_short_is_told_and_what_came_of_it_is_kept", || {
         let (listener, to) = kernel_listener();
-        let child = Running::start(&mut ackline(&["send", "-", &to]));
+        let child = BackgroundCommand::start(&mut ackline(&["send", "-", &to]));
         let ended = child.end_while(|| {
             let (mut stream, _) = accept(&listener);
             assert_eq!(stream.read(&mut [0; 1]).expect("the end of nothing"), 0);
@@ -399,7 +409,7 @@ fn a_peer_that_closes_without_reading_everything_is_a_failure() {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(1_000_000, 24)).expect("written");
         let (listener, to) = kernel_listener();
-        let child = Running::start(&mut ackline(&["send", "--json", text(&path), &to]));
+        let child = BackgroundCommand::start(&mut ackline(&["send", "--json", text(&path), &to]));
         let (mut stream, _) = accept(&listener);
         stream.shutdown(Shutdown::Write).expect("connected");
         stream.read_exact(&mut [0; 65_536]).expect("data");
@@ -421,7 +431,7 @@ fn what_is_counted_is_what_the_peer_has_acknowledged() {
         std::fs::write(&path, noise(1_000_000, 25)).expect("written");
         let (listener, to) = kernel_listener();
         let args = ["send", "--json", "--egress-rate", "1mbit", text(&path), &to];
-        let child = Running::start(&mut ackline(&args));
+        let child = BackgroundCommand::start(&mut ackline(&args));
         let (mut stream, _) = accept(&listener);
         stream.read_exact(&mut [0; 60_000]).expect("data");
         child.signal(Signal::INT);
@@ -442,7 +452,7 @@ fn the_rate_is_that_of_the_data_and_not_of_the_wait_for_the_peers_end() {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(100_000, 26)).expect("written");
         let (listener, to) = kernel_listener();
-        let child = Running::start(&mut ackline(&["send", "--json", text(&path), &to]));
+        let child = BackgroundCommand::start(&mut ackline(&["send", "--json", text(&path), &to]));
         let (mut stream, _) = accept(&listener);
         stream.read_exact(&mut [0; 100_000]).expect("data");
         // Its side stays open until the sender has gone.
@@ -457,7 +467,7 @@ fn the_rate_is_that_of_the_data_and_not_of_the_wait_for_the_peers_end() {
 #[test]
 fn a_signal_before_there_is_a_connection_resets_none() {
     with_tun("send::a_signal_before_there_is_a_connection_resets_none", || {
-        let child = Running::start(&mut ackline(&["send", "/dev/null", "198.18.0.77:9"]));
+        let child = BackgroundCommand::start(&mut ackline(&["send", "/dev/null", "198.18.0.77:9"]));
         until("the interface", || TcpListener::bind((KERNEL, 0)).ok());
         // It catches signals before it opens the interface.
         child.signal(Signal::INT);

@@ -1,6 +1,6 @@
 //! Scenarios from the command line: results, folders, plots, and what is said about mistakes.
 
-use crate::common::{Running, ackline, names, run, scratch, text};
+use crate::common::{BackgroundCommand, ackline, names, run, scratch, text};
 use crate::usage::refused;
 use serde_json::Value;
 use std::fs;
@@ -32,7 +32,7 @@ fn fairness(folder: &Path) -> std::path::PathBuf {
     file
 }
 
-fn sim(file: &Path, more: &[&str]) -> crate::common::Ended {
+fn sim(file: &Path, more: &[&str]) -> crate::common::Exit {
     let ended = run(&[&["sim", text(file)], &SHORT[..], more].concat());
     assert_eq!(ended.status, Some(0), "{ended:?}");
     ended
@@ -122,12 +122,12 @@ fn two_processes_share_a_folder() {
     let file = fairness(folder.path());
     let options = ["--set", "repeat=12", "--set", "duration=1s", "--set", "measure.from=500ms", "--json"];
     let args = [&["sim", text(&file), "--out", text(&out)], &SHORT[..], &options].concat();
-    let both = [0, 1].map(|_| Running::start(&mut ackline(&args)));
-    let [one, two] = both.map(Running::end);
+    let both = [0, 1].map(|_| BackgroundCommand::start(&mut ackline(&args)));
+    let [one, two] = both.map(BackgroundCommand::end);
     for ended in [&one, &two] {
         assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     }
-    let runs = |ended: &crate::common::Ended| {
+    let runs = |ended: &crate::common::Exit| {
         let mut lines = lines(&ended.stdout);
         lines.pop();
         lines
@@ -227,7 +227,7 @@ fn every_example_can_be_run_from_standard_input() {
         assert!(scenario.starts_with("# "), "it says what it shows: {name}");
         // It is read and every point of it is built; a value that cannot be is found after all
         // others.
-        let mut running = Running::start(
+        let mut running = BackgroundCommand::start(
             ackline(&["sim", "-", "--set", "duration=never"]).stdin(std::process::Stdio::piped()),
         );
         let stdin = running.child().stdin.as_mut().expect("a pipe");

@@ -1,7 +1,7 @@
 //! What files and peers say cannot command the user's terminal: it is fed to each command that
 //! reads some, and no control character comes out.
 
-use crate::common::{Ended, Running, ackline, run, scratch, text};
+use crate::common::{BackgroundCommand, Exit, ackline, run, scratch, text};
 use crate::net::{KERNEL, kernel_listener, succeeded, with_tun};
 use serde_json::json;
 use std::fs;
@@ -15,7 +15,7 @@ use std::path::Path;
 const EVIL: &str = "a\u{1b}]52;c;ZXZpbA==\u{7}\u{9b}31m\r\u{7f}\u{202e}b";
 
 /// Asserts that the command said something of [`EVIL`], and nothing of it to the terminal.
-fn is_harmless(what: &str, ended: &Ended) {
+fn is_harmless(what: &str, ended: &Exit) {
     let stdout = String::from_utf8(ended.stdout.clone()).unwrap_or_else(|why| panic!("{what}: {why}"));
     assert!(ended.status != Some(101), "{what}: {ended:?}");
     for said in [&stdout, &ended.stderr] {
@@ -161,7 +161,8 @@ fn a_peer_of_a_test_does_not_command_the_terminal() {
             let _ = control.read_to_end(&mut Vec::new());
         });
         let kernel = KERNEL.to_string();
-        let ended = Running::start(&mut ackline(&["bench", "-c", &kernel, "-p", &port, "-t", "1"])).end();
+        let ended =
+            BackgroundCommand::start(&mut ackline(&["bench", "-c", &kernel, "-p", &port, "-t", "1"])).end();
         let all = format!("{}{}", String::from_utf8_lossy(&ended.stdout), ended.stderr);
         assert!(!all.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "{all:?}");
         assert_eq!(ended.status, Some(4), "{ended:?}");

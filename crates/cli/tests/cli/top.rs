@@ -148,7 +148,8 @@ fn it_ends_with_its_terminal() {
 fn a_batch_needs_no_terminal() {
     let (directory, _) = scratch("unused");
     let mut command = ackline(&["top", "-b", "-n", "2", "-d", "100ms"]);
-    let ended = crate::common::Running::start(command.env("XDG_RUNTIME_DIR", directory.path())).end();
+    let ended =
+        crate::common::BackgroundCommand::start(command.env("XDG_RUNTIME_DIR", directory.path())).end();
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let printed = String::from_utf8(ended.stdout).expect("UTF-8");
     assert_eq!(printed.matches("no stack has a control socket here").count(), 2, "{printed}");

@@ -1,7 +1,7 @@
 //! What needs no device: help, lists, completions, and wrong input, which is answered by one line
 //! and a status.
 
-use crate::common::{Running, ackline, run, scratch, text};
+use crate::common::{BackgroundCommand, ackline, run, scratch, text};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -356,18 +356,19 @@ fn completions_name_the_commands() {
 fn output_that_cannot_be_written_is_a_failure() {
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").expect("a device of the kernel");
     for args in [&["--help"][..], &["--version"], &["ss", "--help"], &["list"], &["completions", "bash"]] {
-        let ended = Running::start(ackline(args).stdout(full())).end();
+        let ended = BackgroundCommand::start(ackline(args).stdout(full())).end();
         assert_eq!(ended.status, Some(5), "{args:?}: {ended:?}");
         assert_eq!(ended.complaint(), "ackline: cannot write to standard output: no space left on device");
         // Closed, as a shell does it.
         let mut shell = Command::new("sh");
         shell.args(["-c", "exec \"$0\" \"$@\" >&-", env!("CARGO_BIN_EXE_ackline")]).args(args);
         let ended =
-            Running::start(shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped())).end();
+            BackgroundCommand::start(shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()))
+                .end();
         assert_eq!(ended.status, Some(5), "{args:?}: {ended:?}");
         assert_eq!(ended.complaint(), "ackline: cannot write to standard output: bad file descriptor");
         // That is a choice.
-        let ended = Running::start(ackline(args).stdout(Stdio::null())).end();
+        let ended = BackgroundCommand::start(ackline(args).stdout(Stdio::null())).end();
         assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{args:?}");
     }
 }
@@ -394,7 +395,7 @@ fn a_key_of_a_path_is_given_once() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let mut child = Running::start(&mut ackline(&["completions", "bash"]));
+    let mut child = BackgroundCommand::start(&mut ackline(&["completions", "bash"]));
     drop(child.child().stdout.take());
     let ended = child.end();
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));

@@ -26,7 +26,7 @@ const PORT: u16 = 5001;
 
 /// What a user can see of a connection, and of the host that it is on.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct Defaults {
     /// As `info()` names them, and the scheduler.
     names: [&'static str; 4],
     /// The policies that the connection's settings make, with all of their parameters.
@@ -53,11 +53,11 @@ const NOT_OPTIONS: [&str; 9] = [
     "max_memory",
 ];
 
-fn seen(conn: &ackline::core::Conn<'_>, host: &EndpointConfig, scheduler: &'static str) -> Seen {
+fn seen(conn: &ackline::core::Conn<'_>, host: &EndpointConfig, scheduler: &'static str) -> Defaults {
     let (info, config) = (conn.info(), conn.config());
     let policies = &config.policies;
     let options = HOST.iter().filter(|key| !NOT_OPTIONS.contains(&key.name));
-    Seen {
+    Defaults {
         names: [info.cc, info.ack_policy, info.rto_response, scheduler],
         policies: [
             format!("{:?}", (policies.cc)(&CcInit::new(Instant::ZERO, 1448, Window::from_bytes(14_480)))),
@@ -86,7 +86,7 @@ fn tables(spec: &str) -> String {
 }
 
 /// Opener and acceptor in a simulation, after the handshake and before the first ACK of data.
-fn simulated(spec: &str) -> Vec<Seen> {
+fn simulated(spec: &str) -> Vec<Defaults> {
     let text = format!(
         r#"
         duration = "1s"
@@ -124,13 +124,13 @@ fn stack(device: impl Device + 'static, address: Ipv4Addr, spec: &str) -> Stack 
     builder.spawn().expect("a stack")
 }
 
-fn live(stream: &TcpStream, stack: &Stack) -> Seen {
+fn live(stream: &TcpStream, stack: &Stack) -> Defaults {
     let (host, scheduler) = (stack.config(), stack.with_scheduler(|scheduler| scheduler.name()));
     stream.with_core(|conn, _| seen(conn, &host, scheduler)).expect("open")
 }
 
 /// Opener and acceptor, two stacks with a device in memory between them.
-async fn in_memory(spec: &str) -> Vec<Seen> {
+async fn in_memory(spec: &str) -> Vec<Defaults> {
     let (near, far) = Channel::pair(ChannelConfig::default());
     let (near, far) = (stack(near, NEAR, spec), stack(far, FAR, spec));
     let listener = far.listen(ListenOn::Port(PORT)).expect("a free port");
@@ -140,7 +140,7 @@ async fn in_memory(spec: &str) -> Vec<Seen> {
 }
 
 /// Opener and acceptor with the kernel as the peer.
-async fn against_the_kernel(spec: &str) -> Result<Vec<Seen>, Error> {
+async fn against_the_kernel(spec: &str) -> Result<Vec<Defaults>, Error> {
     let network = InterfaceAddress::network(format!("{NEAR}/24").parse().expect("a network"));
     let far = stack(Tun::create(&TunConfig::new().address(network))?, FAR, spec);
     let kernel = tokio::net::TcpListener::bind((NEAR, PORT)).await.expect("a free port");
@@ -158,8 +158,8 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// What is the same at both ends of all worlds. `name` is the test's, which is skipped for the
 /// kernel's part alone.
-fn everywhere(name: &str, spec: &str) -> Seen {
-    let [opener, acceptor] = <[Seen; 2]>::try_from(simulated(spec)).expect("two hosts");
+fn everywhere(name: &str, spec: &str) -> Defaults {
+    let [opener, acceptor] = <[Defaults; 2]>::try_from(simulated(spec)).expect("two hosts");
     assert_eq!(opener, acceptor);
     for end in block_on(in_memory(spec)) {
         assert_eq!(end, opener, "in memory");

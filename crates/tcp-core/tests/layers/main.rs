@@ -1,6 +1,5 @@
-//! No modules of a crate import each other in a circle, but those of [`KNOTS`]. Those of the core
-//! and of the runtime are in layers as well, and no import points upwards: `src/lib.rs` is the list
-//! of layers. And no folder has too many files to be read as a list.
+//! No modules of a crate import each other in a circle. Those of the core and of the runtime are in
+//! layers as well, and no import points upwards: `src/lib.rs` is the list of layers. And no folder has too many files to be read as a list.
 
 mod source;
 
@@ -36,10 +35,6 @@ const CRATES: [(&str, usize); 18] = [
     ("tcp-core", 500),
 ];
 
-/// Modules of one folder that import each other in circles: the crate, the folder, and what is in
-/// it. None may be added, and one that is in no circle any more is removed.
-const KNOTS: &[(&str, &[&str], &[&str])] = &[];
-
 #[test]
 fn no_import_points_upwards_or_round_in_a_circle() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -53,19 +48,8 @@ fn no_import_points_upwards_or_round_in_a_circle() {
             wrong.extend(upward(&source.layers, &imports).into_iter().map(|it| format!("{name}: {it}")));
         }
         wrong.extend(files_in_circles(&imports).into_iter().map(|it| format!("{name}: {it}")));
-        let circles = circles(&imports);
-        for (folder, modules) in &circles {
-            let known = KNOTS.iter().filter(|it| it.0 == name && it.1 == *folder).flat_map(|it| it.2);
-            let known: BTreeSet<_> = known.copied().collect();
-            let joins = |it: &&Edge<'_>| !known.contains(it.0.as_str()) || !known.contains(it.1.as_str());
-            wrong.extend(modules.iter().filter(joins).map(|(.., it)| format!("{name}: {}", closes(it))));
-        }
-        for (_, folder, modules) in KNOTS.iter().filter(|it| it.0 == name) {
-            let found = circles.iter().find(|it| it.0 == *folder).map_or(&[][..], |it| &it.1);
-            let found: BTreeSet<_> = found.iter().map(|it| it.0.as_str()).collect();
-            let free = modules.iter().filter(|it| !found.contains(*it));
-            wrong.extend(free.map(|it| format!("{name}: {it} is in no circle: remove it from KNOTS")));
-        }
+        let circles = circles(&imports).into_iter().flat_map(|(_, edges)| edges);
+        wrong.extend(circles.map(|(.., it)| format!("{name}: {}", closes(it))));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -2,7 +2,7 @@
 
 use super::protocol::{Control, Cookie, MAX_JSON, PATIENCE, Results, TestParameters, TestState};
 use super::report::record::{Contact, Setup};
-use super::run::{self, Measurements, Role, Running};
+use super::run::{self, Measurements, Role, TestRun};
 use super::screen::Screen;
 use super::stream::DataStream;
 use super::{Bench, say_good_bye, unless_stopped, wanted};
@@ -111,7 +111,7 @@ async fn test(
 ) -> Result<(), Failure> {
     let (mut control, streams) = unless_stopped(signals, prepare(bench, target, parameters, screen)).await?;
     screen.started()?;
-    let mut running = Running::start(Role::Client, parameters, bench.interval, streams);
+    let mut running = TestRun::start(Role::Client, parameters, bench.interval, streams);
     let over = running.measure(&mut control, signals, screen).await;
     let measurements = running.stop(screen).await?;
     let outcome = match over {

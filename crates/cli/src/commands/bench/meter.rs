@@ -7,7 +7,7 @@
 //! ```
 
 use super::cpu::CpuWatch;
-use super::report::record::{Cpu, Interval, Measured, SenderState, Total};
+use super::report::record::{Cpu, Interval, SenderState, StreamInterval, Total};
 use super::stream::DataStream;
 use ackline::core::info::Info;
 use ackline::core::{Duration, Instant};
@@ -93,7 +93,7 @@ impl Meter {
             let before = marks.last;
             marks.last.take(stream);
             let retransmits = marks.last.retransmits.saturating_sub(before.retransmits);
-            Measured {
+            StreamInterval {
                 id: stream.shown(),
                 start: start.into(),
                 end: end.into(),

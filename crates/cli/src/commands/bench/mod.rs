@@ -121,7 +121,7 @@ fn prepare(args: &BenchArgs, registry: &Registry) -> Result<Prepared, Failure> {
             let resolved = client::Target::resolve(args, &to, &tunnel)?;
             Part::Client(Box::new((resolved, parameters(&args.test))))
         }
-        None => Part::Server(server::Place::find(args, &tunnel)?),
+        None => Part::Server(server::ServerAddress::find(args, &tunnel)?),
     };
     let watch = args.watch.plan("bench", args.json().is_none())?;
     Ok(Prepared { settings, tunnel, watch, part })
@@ -171,7 +171,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 /// What this end is to do.
 enum Part {
     Client(Box<(client::Target, TestParameters)>),
-    Server(server::Place),
+    Server(server::ServerAddress),
 }
 
 /// Opens the device and starts its stack.

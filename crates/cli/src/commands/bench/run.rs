@@ -34,7 +34,7 @@ pub(super) enum Role {
 }
 
 /// A test from its first byte of data on.
-pub(super) struct Running {
+pub(super) struct TestRun {
     role: Role,
     length: Length,
     omit: Duration,
@@ -57,7 +57,7 @@ pub(super) struct Running {
     broken: Option<(Failure, Instant)>,
 }
 
-impl Running {
+impl TestRun {
     /// Lets data flow.
     pub(super) fn start(
         role: Role,

@@ -5,7 +5,7 @@ use super::protocol::{
     Control, MAX_CLIENT_RESULTS, MAX_PARAMETERS, PATIENCE, Results, ServerError, TestParameters, TestState,
 };
 use super::report::record::{Contact, Direction, Setup};
-use super::run::{self, Measurements, Role, Running};
+use super::run::{self, Measurements, Role, TestRun};
 use super::screen::Screen;
 use super::stream::DataStream;
 use super::{Bench, said, say_good_bye, unless_stopped, wanted};
@@ -24,12 +24,12 @@ use std::sync::Arc;
 
 /// Where a server listens.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ServerAddress {
     on: ListenOn,
     port: u16,
 }
 
-impl Place {
+impl ServerAddress {
     pub(super) fn find(args: &BenchArgs, tunnel: &Tunnel) -> Result<Self, Failure> {
         let port = args.port;
         let address = match args.bind {
@@ -62,7 +62,7 @@ impl Place {
 /// Serves until a signal, or one client only.
 pub(super) async fn run(
     bench: &Bench,
-    place: Place,
+    place: ServerAddress,
     one_off: bool,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
@@ -248,7 +248,7 @@ async fn test(
     control.send(TestState::TestStart).await?;
     control.send(TestState::TestRunning).await?;
     screen.started()?;
-    let mut running = Running::start(Role::Server, parameters, bench.interval, streams);
+    let mut running = TestRun::start(Role::Server, parameters, bench.interval, streams);
     let over = running.measure(control, signals, screen).await;
     if matches!(over, Ok(Some(TestState::TestEnd))) {
         running.finish();

@@ -99,7 +99,7 @@ fn with_server<T>(act: impl AsyncFnOnce(&Bench, &mut Signals) -> T) -> (T, Resul
                     tokio::task::yield_now().await;
                     act(&near, &mut one).await
                 },
-                server::run(&far, server::Place::port(PORT), true, &mut other)
+                server::run(&far, server::ServerAddress::port(PORT), true, &mut other)
             )
         };
         tokio::time::timeout(Duration::from_secs(50), both).await.expect("it ends")

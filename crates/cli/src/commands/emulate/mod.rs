@@ -13,7 +13,7 @@ use crate::args::emulate::{EmulateArgs, EmulateOffload};
 use crate::failure::Failure;
 use crate::network::names::Names;
 use crate::network::program;
-use crate::network::program::{Inside, Started};
+use crate::network::program::{Inside, IsolatedProgram};
 use crate::network::tunnel;
 use crate::output;
 use crate::output::result_file::ResultFile;
@@ -27,7 +27,7 @@ use ackline_lab::RunError;
 use files::Files;
 use network::Network;
 use outside::Outside;
-use report::{Passed, Summary};
+use report::{DirectionTraffic, Summary};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroU32;
@@ -113,7 +113,7 @@ async fn emulate(
         mtu: mtu[0],
         capabilities: args.keep_capabilities,
     };
-    let Started { program, tun, overruns } = program::start(&args.command, inside)?;
+    let IsolatedProgram { program, tun, overruns } = program::start(&args.command, inside)?;
     tunnel::claim_descriptors();
     // Its time begins when all is there.
     let mut emulator = Emulator::new(kind.pacing).map_err(failed)?.with_offload(kind.offload);
@@ -147,7 +147,7 @@ async fn emulate(
     // What goes up arrives at the outer port.
     let (ends, starts, overruns) = ([ports[1], ports[0]], [ports[0], ports[1]], [overruns.read(), 0]);
     let view = network.sim.view();
-    let passed = [0, 1].map(|way| Passed {
+    let passed = [0, 1].map(|way| DirectionTraffic {
         link: view.stats(both[way]),
         record: &record.links()[way],
         super_packets: starts[way].super_packets,

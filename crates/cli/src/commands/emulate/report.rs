@@ -88,7 +88,7 @@ pub(super) struct OverTime {
 
 /// What one direction is made from.
 #[derive(Debug)]
-pub(super) struct Passed<'a> {
+pub(super) struct DirectionTraffic<'a> {
     pub(super) link: LinkStats,
     pub(super) record: &'a LinkRecord,
     /// Those that came to the port at its start.
@@ -100,8 +100,8 @@ pub(super) struct Passed<'a> {
 }
 
 impl Direction {
-    fn new(passed: &Passed<'_>, seconds: f64, span: Duration) -> Self {
-        let Passed { link, record, super_packets, end, overruns } = passed;
+    fn new(passed: &DirectionTraffic<'_>, seconds: f64, span: Duration) -> Self {
+        let DirectionTraffic { link, record, super_packets, end, overruns } = passed;
         let (waits, late) = (record.waits(), &end.lateness);
         Self {
             packets: link.delivered,
@@ -165,7 +165,7 @@ fn millis(time: Duration) -> f64 {
 impl Summary {
     pub(super) fn new(
         time: Duration,
-        [up, down]: [Passed<'_>; 2],
+        [up, down]: [DirectionTraffic<'_>; 2],
         record: &PathRecord,
         load: Load,
         kind: &RealTime,

@@ -8,7 +8,7 @@ use crate::args::proxy::{ProxyArgs, ProxyDeviceArgs};
 use crate::failure::{Exit, Failure};
 use crate::network::interfaces;
 use crate::network::names::Names;
-use crate::network::program::{self, Addresses, INTERFACE, Inside, Program, Started};
+use crate::network::program::{self, Addresses, INTERFACE, Inside, IsolatedProgram, Program};
 use crate::network::tunnel;
 use ackline::runtime::device::frame_socket::{FrameSocket, FrameSocketConfig, Provision};
 use ackline::runtime::device::tun::{Tun, TunConfig};
@@ -23,7 +23,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 /// A device, and the program behind it.
-pub(super) struct Opened {
+pub(super) struct OpenDevice {
     pub(super) device: Box<dyn Device>,
     pub(super) program: Option<Program>,
     /// If it is an interface of this machine's.
@@ -36,7 +36,7 @@ pub(super) struct Opened {
 ///
 /// **[`find`](Self::find) it while the process has one thread; then [`open`](Self::open) it.**
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ClientSide {
     kind: Kind,
     /// As captures name it.
     pub(super) name: String,
@@ -63,7 +63,7 @@ enum Kind {
     Socket(PathBuf),
 }
 
-impl Place {
+impl ClientSide {
     /// What the command line names; `descriptor` is that of `--fd`. Gains the rights for
     /// namespaces.
     pub(super) fn find(args: &ProxyArgs, descriptor: Option<(i32, OwnedFd)>) -> Result<Self, Failure> {
@@ -130,7 +130,7 @@ impl Place {
     }
 
     /// Opens the device, and starts the program if there is one.
-    pub(super) fn open(self, args: &ProxyArgs, names: &Names) -> Result<Opened, Failure> {
+    pub(super) fn open(self, args: &ProxyArgs, names: &Names) -> Result<OpenDevice, Failure> {
         let Self { kind, name, .. } = self;
         let device = &args.device;
         let inside = |addresses, resolv_conf| Inside {
@@ -147,9 +147,14 @@ impl Place {
         let opened: Box<dyn Device> = match kind {
             Kind::Program(addresses) => {
                 let resolv_conf = names.resolv_conf(addresses);
-                let Started { program, tun, .. } =
+                let IsolatedProgram { program, tun, .. } =
                     program::start(&args.command, inside(addresses, &resolv_conf))?;
-                return Ok(Opened { device: Box::new(tun), program: Some(program), interface: None, queue });
+                return Ok(OpenDevice {
+                    device: Box::new(tun),
+                    program: Some(program),
+                    interface: None,
+                    queue,
+                });
             }
             Kind::Interface(addresses) => {
                 let device = Box::new(interface(args, &name, addresses)?);
@@ -157,18 +162,18 @@ impl Place {
                 let found = Netlink::open()?.interface(&name)?;
                 let queue = Some(found.queue_length);
                 let interface = Some(Interface { index: found.index, name });
-                return Ok(Opened { device, program: None, interface, queue });
+                return Ok(OpenDevice { device, program: None, interface, queue });
             }
             Kind::Namespace(at, addresses) => {
                 let inside = inside(addresses, "");
                 let device = Box::new(namespace::run(&at, || namespace::make(&at, inside))?);
-                return Ok(Opened { device, program: None, interface: None, queue });
+                return Ok(OpenDevice { device, program: None, interface: None, queue });
             }
             Kind::Tun(fd) => Box::new(Tun::from_fd(fd, device.mtu)?),
             Kind::Frames(fd) => Box::new(FrameSocket::new(fd, name, &ethernet(args))?),
             Kind::Socket(path) => Box::new(FrameSocket::connect(path, &ethernet(args))?),
         };
-        Ok(Opened { device: opened, program: None, interface: None, queue: None })
+        Ok(OpenDevice { device: opened, program: None, interface: None, queue: None })
     }
 }
 

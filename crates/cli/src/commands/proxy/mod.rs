@@ -24,7 +24,7 @@ use ackline_proxy::{
     Action, Config, ConfigFile, Exit, Hosts, Limits, NameUse, Protocol, Proxy, Publish, Resolver, Rules,
     Upstream,
 };
-use device::{Opened, Place};
+use device::{ClientSide, OpenDevice};
 use report::Summary;
 use std::fs;
 use std::io;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> 
     let speaks = !args.quiet;
     let watch = args.watch.plan("proxy", speaks)?;
     // While the process has one thread.
-    let place = Place::find(args, descriptor)?;
+    let place = ClientSide::find(args, descriptor)?;
     let plan = Plan { config: Config { own: place.own.clone(), ..plan.config }, ..plan };
     let runtime = tunnel::runtime()?;
     let outcome = runtime.block_on(serve(args, place, plan, out.as_ref(), &settings, watch));
@@ -154,7 +154,7 @@ fn read(path: &Path) -> Result<ConfigFile, Failure> {
 /// Serves until the program has ended, or a signal comes.
 async fn serve(
     args: &ProxyArgs,
-    place: Place,
+    place: ClientSide,
     plan: Plan,
     out: Option<&Tunnel>,
     settings: &Settings,
@@ -167,7 +167,7 @@ async fn serve(
     let guests = place.guests.clone();
     let publish = publish.iter().map(|published| to_guest(published, &guests)).collect::<Result<Vec<_>, _>>();
     let publish = publish.map_err(|why| Failure::usage(format!("--publish {why}")))?;
-    let Opened { device, program, interface, queue } = place.open(args, &names)?;
+    let OpenDevice { device, program, interface, queue } = place.open(args, &names)?;
     tunnel::claim_descriptors();
     let out = out.map(|tunnel| way_out::start(tunnel, settings)).transpose()?;
     let (stack, exit) = match &out {

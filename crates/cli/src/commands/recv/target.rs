@@ -77,10 +77,10 @@ impl Target {
                 let file = file.map_err(|error| Failure::file("write", &name, &error))?;
                 Ok(Sink::direct(file, name, Some(path.clone())))
             }
-            Self::File(path) => Sink::new(Place::Exactly(path.clone())),
+            Self::File(path) => Sink::new(FileDestination::Exactly(path.clone())),
             Self::Directory(directory) => {
                 let stem = from.map_or_else(|| "unknown".to_owned(), stem);
-                Sink::new(Place::Numbered { directory: directory.clone(), stem })
+                Sink::new(FileDestination::Numbered { directory: directory.clone(), stem })
             }
         }
     }
@@ -112,7 +112,7 @@ fn stem(from: SocketAddr) -> String {
 
 /// Where a finished file goes.
 #[derive(Debug)]
-enum Place {
+enum FileDestination {
     Exactly(PathBuf),
     /// The first of `STEM-1.data`, `STEM-2.data`, ... that does not exist.
     Numbered {
@@ -121,7 +121,7 @@ enum Place {
     },
 }
 
-impl Place {
+impl FileDestination {
     fn directory(&self) -> &Path {
         match self {
             Self::Exactly(path) => directory_of(path),
@@ -150,9 +150,9 @@ enum Kind {
     /// Written as it is; with the path of what has one.
     Direct(Option<PathBuf>),
     /// A file without a name.
-    Nameless(Place),
+    Nameless(FileDestination),
     /// A file under a temporary name.
-    Temporary(Unfinished, Place),
+    Temporary(Unfinished, FileDestination),
 }
 
 impl Sink {
@@ -160,10 +160,10 @@ impl Sink {
         Self { file: Arc::new(file), name, kind: Kind::Direct(path) }
     }
 
-    fn new(place: Place) -> Result<Self, Failure> {
+    fn new(place: FileDestination) -> Result<Self, Failure> {
         let name = place.name();
         let refused = |error: &io::Error| Failure::file("write", &name, error);
-        if let Place::Exactly(path) = &place
+        if let FileDestination::Exactly(path) = &place
             && let Err(error) = OpenOptions::new().write(true).open(path)
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -176,7 +176,7 @@ impl Sink {
                 .map(|(file, unfinished)| (file, Some(unfinished)))
                 .map_err(|error| refused(&error))?,
         };
-        if let Place::Exactly(old) = &place
+        if let FileDestination::Exactly(old) = &place
             && let Ok(metadata) = fs::metadata(old)
         {
             // As an overwritten file would keep them. If that is refused, the data matters more.
@@ -241,7 +241,7 @@ fn path_of(file: &File) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-impl Place {
+impl FileDestination {
     /// Gives a file without a name its own.
     fn link(&self, file: &File) -> io::Result<PathBuf> {
         let link = |to: &Path| rustix::fs::linkat(CWD, path_of(file), CWD, to, AtFlags::SYMLINK_FOLLOW);
@@ -347,13 +347,18 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("copy");
         fs::write(&path, "old").expect("written");
-        let sink = |place: Place| {
+        let sink = |place: FileDestination| {
             let (file, unfinished) = named(directory.path()).expect("opened");
             Sink { file: Arc::new(file), name: place.name(), kind: Kind::Temporary(unfinished, place) }
         };
-        let numbered = || Place::Numbered { directory: directory.path().to_owned(), stem: "x".to_owned() };
-        let (whole, one, two, part) =
-            (sink(Place::Exactly(path.clone())), sink(numbered()), sink(numbered()), sink(numbered()));
+        let numbered =
+            || FileDestination::Numbered { directory: directory.path().to_owned(), stem: "x".to_owned() };
+        let (whole, one, two, part) = (
+            sink(FileDestination::Exactly(path.clone())),
+            sink(numbered()),
+            sink(numbered()),
+            sink(numbered()),
+        );
         for sink in [&whole, &one, &two, &part] {
             write(sink, b"new");
         }

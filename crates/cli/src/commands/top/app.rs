@@ -24,17 +24,17 @@ pub(super) enum Screen {
 /// A line that is being typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Prompt {
-    pub(super) asks: Asked,
+    pub(super) asks: PromptKind,
     pub(super) text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum PromptKind {
     Filter,
     Interval,
 }
 
-impl Asked {
+impl PromptKind {
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Filter => "filter",
@@ -163,8 +163,8 @@ impl App {
                 self.board.sort(self.sorted, self.reversed);
             }
             KeyCode::Char(' ') => self.frozen = !self.frozen,
-            KeyCode::Char('f' | '/') => self.ask(Asked::Filter, self.filter.join(" ")),
-            KeyCode::Char('d' | 's') => self.ask(Asked::Interval, String::new()),
+            KeyCode::Char('f' | '/') => self.ask(PromptKind::Filter, self.filter.join(" ")),
+            KeyCode::Char('d' | 's') => self.ask(PromptKind::Interval, String::new()),
             KeyCode::Up | KeyCode::Char('k') => self.move_by(-1),
             KeyCode::Down | KeyCode::Char('j') => self.move_by(1),
             KeyCode::PageUp => self.move_by(-page(self.page)),
@@ -177,7 +177,7 @@ impl App {
         }
     }
 
-    fn ask(&mut self, asks: Asked, text: String) {
+    fn ask(&mut self, asks: PromptKind, text: String) {
         self.notice = None;
         self.prompt = Some(Prompt { asks, text });
     }
@@ -200,13 +200,13 @@ impl App {
 
     fn accept(&mut self, prompt: &Prompt) -> Result<(), String> {
         match prompt.asks {
-            Asked::Filter => {
+            PromptKind::Filter => {
                 let words: Vec<String> = prompt.text.split_whitespace().map(str::to_owned).collect();
                 Filter::parse(&words)?;
                 self.filter = words;
                 self.first = 0;
             }
-            Asked::Interval => {
+            PromptKind::Interval => {
                 self.interval = values::time(prompt.text.trim())?.max(SHORTEST);
             }
         }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 /// Where an Ethernet is.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum Medium {
     /// The interface of this name.
     Interface(String),
     /// Behind the socket at this path.
@@ -25,7 +25,7 @@ pub(super) enum Place {
 /// Which Ethernet, and who the stack is there.
 #[derive(Debug)]
 pub(crate) struct Ethernet {
-    place: Place,
+    place: Medium,
     /// What messages call it.
     name: String,
     locals: Vec<IpNet>,
@@ -38,11 +38,11 @@ pub(crate) struct Ethernet {
 }
 
 impl Ethernet {
-    pub(super) fn plan(args: &TunnelArgs, place: Place) -> Result<Self, Failure> {
+    pub(super) fn plan(args: &TunnelArgs, place: Medium) -> Result<Self, Failure> {
         let TunnelArgs { local, gateway, mac, mtu, plain, qdisc_bypass, share_address, .. } = args;
         let (option, name) = match &place {
-            Place::Interface(name) => ("--dev", name.clone()),
-            Place::Socket(path) => ("--socket", path.display().to_string()),
+            Medium::Interface(name) => ("--dev", name.clone()),
+            Medium::Socket(path) => ("--socket", path.display().to_string()),
         };
         if local.is_empty() {
             return Err(Failure::usage(format!(
@@ -109,8 +109,8 @@ impl Ethernet {
     /// In a few words.
     pub(super) fn title(&self) -> String {
         match self.place {
-            Place::Interface(_) => format!("Ethernet {}", self.name),
-            Place::Socket(_) => format!("Ethernet behind {}", self.name),
+            Medium::Interface(_) => format!("Ethernet {}", self.name),
+            Medium::Socket(_) => format!("Ethernet behind {}", self.name),
         }
     }
 
@@ -125,7 +125,7 @@ impl Ethernet {
                 || self.gateways.iter().any(|gateway| gateway.is_ipv4() == target.is_ipv4())
         };
         let Some(&first) = targets.first() else { return Ok(targets) };
-        if let Place::Interface(interface) = &self.place
+        if let Medium::Interface(interface) = &self.place
             && let Some((holder, _)) = interfaces::holder(&interfaces::all()?, first.ip())
             && holder.name == *interface
         {
@@ -150,8 +150,8 @@ impl Ethernet {
 
     pub(super) fn open(&self) -> Result<Box<dyn Device>, Failure> {
         match &self.place {
-            Place::Interface(interface) => Ok(Box::new(self.open_interface(interface)?)),
-            Place::Socket(path) => Ok(Box::new(FrameSocket::connect(path, &self.socket_config())?)),
+            Medium::Interface(interface) => Ok(Box::new(self.open_interface(interface)?)),
+            Medium::Socket(path) => Ok(Box::new(FrameSocket::connect(path, &self.socket_config())?)),
         }
     }
 
@@ -232,7 +232,7 @@ impl Ethernet {
     }
 }
 
-impl Place {
+impl Medium {
     /// An address for the error that asks for one: in the network of the interface, and not the
     /// kernel's.
     fn example(&self) -> Option<String> {

@@ -18,7 +18,7 @@ use ackline::core::{ConnConfig, Duration as CoreDuration};
 use ackline::runtime::stack::Builder;
 use ackline::runtime::stack::Shards;
 use ackline::runtime::{Device, Pacing, Stack};
-use ethernet::{Ethernet, Place};
+use ethernet::{Ethernet, Medium};
 use ipnet::IpNet;
 use raw::Raw;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -85,8 +85,8 @@ impl TunnelArgs {
         ports_for: PortsFor,
     ) -> Result<Tunnel, Failure> {
         let device = match (&self.dev, &self.socket, &self.raw) {
-            (Some(dev), ..) => Kind::Ethernet(Ethernet::plan(self, Place::Interface(dev.clone()))?),
-            (_, Some(path), _) => Kind::Ethernet(Ethernet::plan(self, Place::Socket(path.clone()))?),
+            (Some(dev), ..) => Kind::Ethernet(Ethernet::plan(self, Medium::Interface(dev.clone()))?),
+            (_, Some(path), _) => Kind::Ethernet(Ethernet::plan(self, Medium::Socket(path.clone()))?),
             (.., Some(name)) => Kind::Raw(Raw::plan(self, name, ports_for)?),
             (None, None, None) => Kind::Tun(Tun::plan(self, wanted.map(|(_, address)| address))?),
         };

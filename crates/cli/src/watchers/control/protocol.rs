@@ -32,7 +32,7 @@ pub(super) enum Answer {
     /// Comes first: who answers.
     Stack(About),
     Listener(Listening),
-    Connection(Box<Shown>),
+    Connection(Box<ConnectionReport>),
     Brief(Brief),
     Summary(Box<Summary>),
     /// Name and value of each counter, in a fixed order.
@@ -73,7 +73,7 @@ pub(super) struct Listening {
 
 /// A connection. Instants are nanoseconds of the clock that `now` is of.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Shown {
+pub(super) struct ConnectionReport {
     pub(super) id: String,
     pub(super) now: Instant,
     /// The next timer and its instant.

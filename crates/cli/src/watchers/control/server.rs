@@ -1,7 +1,7 @@
 //! Answering requests.
 
 use super::limits::{ControlCounters, Limits, count};
-use super::protocol::{About, Answer, Brief, Listening, Publishes, Request, Shown};
+use super::protocol::{About, Answer, Brief, ConnectionReport, Listening, Publishes, Request};
 use crate::output::{self, clock};
 use crate::settings::{PolicyNames, Settings};
 use crate::watchers::background;
@@ -203,7 +203,7 @@ impl Server {
             for ConnSnapshot { id, info, deadline, .. } in chunk {
                 if filter.selects(&subject(&info)) {
                     let timer = deadline.map(|(at, reason)| (timer_name(reason), at));
-                    let connection = Shown { id: format!("{id:?}"), now, timer, info };
+                    let connection = ConnectionReport { id: format!("{id:?}"), now, timer, info };
                     text += &output::json_line(&Answer::Connection(Box::new(connection)));
                     shown += 1;
                 }

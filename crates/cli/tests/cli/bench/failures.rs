@@ -1,7 +1,7 @@
 //! Tests that go wrong: each end says why, and a server is there for the next one.
 
 use super::world::{KERNEL4, Link, PORT, STACK4, World, said, with};
-use crate::common::{Running, run, until};
+use crate::common::{BackgroundCommand, run, until};
 use rustix::process::Signal;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -18,11 +18,11 @@ over_each_device! {
 /// A test that would take longer than anybody waits.
 const LONG: [&str; 4] = ["-t", "60", "-b", "10M"];
 
-fn our_client(world: &World, options: &[&str]) -> Running {
+fn our_client(world: &World, options: &[&str]) -> BackgroundCommand {
     world.ours(&[&["-c", &KERNEL4.to_string()], options].concat())
 }
 
-fn their_client(world: &World, options: &[&str]) -> Running {
+fn their_client(world: &World, options: &[&str]) -> BackgroundCommand {
     world.theirs(&[&["-c", &STACK4.to_string()], options].concat())
 }
 

@@ -1,7 +1,7 @@
 //! Lines for people: iperf3's, and the RTT behind them.
 
 use super::world::{KERNEL4, Link, STACK4, said, with};
-use crate::common::Ended;
+use crate::common::Exit;
 
 /// What a line is without its numbers: each run of digits and points is one `0`, each run of spaces
 /// one space, and units of adaptive size are the same.
@@ -28,7 +28,7 @@ fn without_rtt(form: &str) -> String {
 }
 
 /// The forms of what a command printed. Equal lines in a row are one.
-fn forms(ended: &Ended) -> Vec<String> {
+fn forms(ended: &Exit) -> Vec<String> {
     let text = String::from_utf8_lossy(&ended.stdout);
     let mut forms: Vec<String> = text.lines().map(|line| without_rtt(&form(line))).collect();
     forms.dedup();

@@ -1,7 +1,7 @@
 //! The two ends of a test: `ackline bench` behind a device, and a stock iperf3 on the kernel's
 //! side.
 
-use crate::common::{Ended, Running, ackline, until};
+use crate::common::{BackgroundCommand, Exit, ackline, until};
 use ackline::runtime::Error;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
@@ -78,20 +78,20 @@ impl World {
     }
 
     /// `ackline bench` with these options, and those of its device.
-    pub(crate) fn ours(&self, options: &[&str]) -> Running {
+    pub(crate) fn ours(&self, options: &[&str]) -> BackgroundCommand {
         let device: &[&str] = match self.link {
             Link::Tun => &["--local", "198.18.0.2/24", "--local", "fd00::2/64"],
             Link::Ethernet => &["--dev", NEAR, "--local", "198.18.0.2/24", "--local", "fd00::2/64"],
         };
-        Running::start(&mut ackline(&[&["bench"], options, device].concat()))
+        BackgroundCommand::start(&mut ackline(&[&["bench"], options, device].concat()))
     }
 
     /// A stock iperf3 with these options, on the kernel's side.
-    pub(crate) fn theirs(&self, options: &[&str]) -> Running {
+    pub(crate) fn theirs(&self, options: &[&str]) -> BackgroundCommand {
         self.there(|| {
             let mut command = Command::new("iperf3");
             command.args(options).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            Running::start(&mut command)
+            BackgroundCommand::start(&mut command)
         })
     }
 
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// A stock server of one test, which listens.
-    pub(crate) fn their_server(&self, options: &[&str]) -> Running {
+    pub(crate) fn their_server(&self, options: &[&str]) -> BackgroundCommand {
         let server = self.theirs(&[&["-s", "-1"], options].concat());
         until("the server", || self.listens().then_some(()));
         server
@@ -167,14 +167,15 @@ impl World {
         let client = until("a server", || {
             let to = STACK4.to_string();
             let own = ["bench", "-c", &to, "-J", "--dev", FAR, "--local", "198.18.0.3/24"];
-            let ended = self.there(|| Running::start(&mut ackline(&[&own, options].concat()))).end();
+            let ended =
+                self.there(|| BackgroundCommand::start(&mut ackline(&[&own, options].concat()))).end();
             (!ended.stderr.contains("cannot reach")).then_some(ended)
         });
         Both { client: finished(client), server: finished(here.end()) }
     }
 
     /// A stock client, as soon as our server listens.
-    pub(crate) fn their_client(&self, options: &[&str]) -> Ended {
+    pub(crate) fn their_client(&self, options: &[&str]) -> Exit {
         until("a server", || {
             let ended = self.theirs(options).end();
             let said = [&ended.stdout[..], ended.stderr.as_bytes()].concat();
@@ -196,7 +197,7 @@ pub(crate) struct Both {
 }
 
 /// The document of a test that went well.
-fn finished(ended: Ended) -> Value {
+fn finished(ended: Exit) -> Value {
     assert_eq!(ended.status, Some(0), "{}", said(&ended));
     let document = ended.json();
     assert!(document.get("error").is_none(), "{document:#}");
@@ -204,6 +205,6 @@ fn finished(ended: Ended) -> Value {
 }
 
 /// What a command wrote, for people.
-pub(crate) fn said(ended: &Ended) -> String {
+pub(crate) fn said(ended: &Exit) -> String {
     format!("status {:?}\n{}\n{}", ended.status, String::from_utf8_lossy(&ended.stdout), ended.stderr)
 }

@@ -5,8 +5,8 @@
 //! once.
 
 use super::record::{
-    Connected, Contact, Cpu, Direction, Extremes, Interval, Length, Measured, Own, Record, ServerOutput,
-    Setup, StreamPolicies, StreamTotal, Sum, Total,
+    Connected, Contact, Cpu, Direction, Extremes, Interval, Length, Own, Record, ServerOutput, Setup,
+    StreamInterval, StreamPolicies, StreamTotal, Sum, Total,
 };
 use serde::Serialize;
 use std::time::{Duration, UNIX_EPOCH};
@@ -241,7 +241,7 @@ struct SenderDoc {
 }
 
 impl MeasuredDoc {
-    fn new(stream: &Measured, omitted: bool) -> Self {
+    fn new(stream: &StreamInterval, omitted: bool) -> Self {
         let time = stream.end.saturating_sub(stream.start);
         Self {
             socket: stream.id,

@@ -126,12 +126,12 @@ pub(crate) struct Connected {
 pub(crate) struct Interval {
     /// It belongs to the part that does not count.
     pub(crate) omitted: bool,
-    pub(crate) streams: Vec<Measured>,
+    pub(crate) streams: Vec<StreamInterval>,
 }
 
 /// What one stream did in one interval.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct StreamInterval {
     pub(crate) id: u32,
     pub(crate) start: Duration,
     pub(crate) end: Duration,

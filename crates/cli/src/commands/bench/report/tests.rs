@@ -63,7 +63,7 @@ fn state() -> SenderState {
 fn interval(omitted: bool, from: u64, to: u64, bytes: u64, streams: &[(u32, bool)]) -> Interval {
     let streams = streams
         .iter()
-        .map(|&(id, sends)| Measured {
+        .map(|&(id, sends)| StreamInterval {
             id,
             start: Duration::from_micros(from),
             end: Duration::from_micros(to),

@@ -12,7 +12,7 @@ fn after(seconds: u64, length: Length, bitrate: u64) -> Result<bool, Failure> {
     let runtime = crate::network::tunnel::runtime().expect("a runtime");
     runtime.block_on(async {
         let mut screen = Screen::new(Style::default(), |_| Ok(()));
-        let mut running = Running::start(Role::Server, &parameters(length, bitrate), None, vec![]);
+        let mut running = TestRun::start(Role::Server, &parameters(length, bitrate), None, vec![]);
         running.look(running.started + Duration::from_secs(seconds), &mut screen)
     })
 }
