@@ -45,13 +45,12 @@ impl Rtts {
 }
 
 impl Delays {
-    /// Begins with what the handshake has measured.
-    pub(super) fn new(init: &CcInit, min_window: Duration) -> Self {
-        let mut delays = Self::default();
-        if let (Some(srtt), Some(min)) = (init.srtt, init.min_rtt.or(init.srtt)) {
-            delays.take(init.now, min, srtt, min_window);
-        }
-        delays
+    /// Until data is acknowledged there is what the handshake has measured. The filters do not take
+    /// it: its packets are small, and what a full one takes longer to serialise would count as a
+    /// queue that is never empty.
+    pub(super) fn new(init: &CcInit) -> Self {
+        let rtts = init.srtt.map(|rtt| Rtts { standing: rtt, min: rtt, max: rtt });
+        Self { rtts, ..Self::default() }
     }
 
     /// Adds a sample. The path's RTT is that of the last `min_window`.

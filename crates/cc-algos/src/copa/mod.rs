@@ -31,8 +31,11 @@
 //! - A queue of less than about 2/delta segments shows no delay: in default mode losses then do not
 //!   stop it. So does a policer, which has no queue at all.
 //! - RTTmin is too large for a flow that begins while others keep a queue, until that is empty.
+//! - A short segment has a shorter round trip than a full one on a slow link; for ten seconds the
+//!   difference looks like a queue.
 //! - Jitter of more than a tenth of the RTT's variation looks like a flow that fills the queue.
-//! - Beside flows of another round trip the queue is not empty every five of its own.
+//! - Two flows may keep each other from emptying the queue; both then compete with somebody who is not
+//!   there, and fill it ([`competitive`](CopaParams::competitive)).
 
 mod delays;
 mod mode;
@@ -112,7 +115,7 @@ impl Copa {
         let mut copa = Self {
             params,
             flow,
-            delays: Delays::new(init, params.min_rtt_window),
+            delays: Delays::new(init),
             round: RoundTrip::default(),
             smss: f64::from(init.smss),
             pace: None,

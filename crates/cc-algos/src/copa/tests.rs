@@ -223,6 +223,22 @@ fn a_mark_halves_the_window() {
     assert_eq!(bench.segments(), 10.0);
 }
 
+/// A full segment takes 1 ms longer than a SYN over 8 Mbit/s: that is no queue.
+#[test]
+fn the_handshake_sets_the_first_pace_and_no_minimum() {
+    let mut init = CcInit::new(Instant::from_secs(1), SMSS, Window::from_bytes(10_000));
+    (init.srtt, init.min_rtt) = (Some(ms(40)), Some(ms(40)));
+    let mut cc = Copa::new(&init, CopaParams::default());
+    let paced = Pacing::AtRate(Rate::from_bytes_per_second(2 * 10_000 * 25));
+    assert_eq!(cc.decision().pacing, paced);
+    let mut view = FlowView::new(Instant::from_secs(2), SMSS);
+    view.srtt = Some(ms(40));
+    let mut ack = AckSample::new(SMSS, 1);
+    ack.rtt = Some(ms(41));
+    cc.on_ack(&view, &ack);
+    assert_eq!(cc.delays.rtts.unwrap().queueing(), ms(0));
+}
+
 /// What the flow has not seen for lack of data is no queue.
 #[test]
 fn after_idle_time_the_mode_is_open_again() {
