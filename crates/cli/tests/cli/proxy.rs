@@ -289,7 +289,7 @@ fn an_upstream_of_two_addresses_is_reached_at_either() {
         command.args(["--", "curl", "-sS", "--noproxy", "*", &url]);
         command.env("program", env!("CARGO_BIN_EXE_ackline")).env("hosts", &hosts);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let ended = Running::try_start(&mut command).map(Running::end);
+        let ended = BackgroundCommand::try_start(&mut command).map(BackgroundCommand::end);
         // 1 is that of unshare.
         let Some(ended) =
             ended.filter(|ended| ended.status.is_some_and(|status| ![1, 99, 127].contains(&status)))

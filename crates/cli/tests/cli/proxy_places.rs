@@ -248,7 +248,7 @@ fn clients_of_a_plain_interface_share_what_its_queue_holds() {
         let server = serve(|mut stream| io::copy(&mut stream, &mut io::sink()).map(drop));
         let window = |device: &[&str]| {
             let proxy = ["proxy", "--tun", "own0", "--no-control", "--upstream", &upstream];
-            let running = Running::start(&mut ackline(&[&proxy[..], device].concat()));
+            let running = BackgroundCommand::start(&mut ackline(&[&proxy[..], device].concat()));
             let to = SocketAddr::new(FAR.parse().expect("an address"), server);
             let mut client =
                 until("a connection", || TcpStream::connect_timeout(&to, Duration::from_secs(2)).ok());

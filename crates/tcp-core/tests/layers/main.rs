@@ -1,5 +1,6 @@
 //! No modules of a crate import each other in a circle. Those of the core and of the runtime are in
-//! layers as well, and no import points upwards: `src/lib.rs` is the list of layers. And no folder has too many files to be read as a list.
+//! layers as well, and no import points upwards: `src/lib.rs` is the list of layers. And no folder
+//! has too many files to be read as a list.
 
 mod source;
 
