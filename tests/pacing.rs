@@ -9,13 +9,13 @@ mod log;
 
 use ackline_tcp_core::{Duration, Instant};
 use case::{Case, Who};
-use log::{Passed, bursts};
+use log::{Departure, bursts};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Packets at so many microseconds, each of so many segments.
-fn passed(packets: &[(u64, u64)]) -> Vec<Passed> {
-    packets.iter().map(|&(at, segments)| Passed { at: Instant::from_micros(at), segments }).collect()
+fn passed(packets: &[(u64, u64)]) -> Vec<Departure> {
+    packets.iter().map(|&(at, segments)| Departure { at: Instant::from_micros(at), segments }).collect()
 }
 
 #[test]
