@@ -81,7 +81,7 @@ impl<G: WindowGrowth> WindowControl<G> {
 
     /// True if the flow uses its window.
     fn may_raise(&self, view: &FlowView) -> bool {
-        // RFC 7661, section 4.4.1: in the non-validated phase only a window that is the limit grows.
+        // RFC 7661, section 4.4: in the non-validated phase only a window that is the limit grows.
         if self.phases.as_deref().is_some_and(|phases| !phases.is_validated()) {
             return view.cwnd_limited;
         }
@@ -99,7 +99,7 @@ impl<G: WindowGrowth> WindowControl<G> {
         }
         self.growth.decrease(cx, &mut self.windows);
         if let Some(used) = used.filter(|_| loses) {
-            // RFC 7661, section 4.4.2: max(pipeACK, LossFlightSize) / 2.
+            // RFC 7661, section 4.4: max(pipeACK, LossFlightSize) / 2.
             self.windows.halve_to(Window::from_bytes(used / 2));
         }
         self.windows.hold_below(&before);
@@ -236,7 +236,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
 
     fn on_recovery_exit(&mut self, view: &FlowView) {
         let Some(safe) = self.phases.as_deref_mut().and_then(Phases::on_recovery_exit) else { return };
-        // RFC 7661, section 4.4.2: (max(pipeACK, LossFlightSize) - R) / 2, and at least a segment.
+        // RFC 7661, section 4.4: (max(pipeACK, LossFlightSize) - R) / 2, and at least a segment.
         let before = self.windows;
         self.windows.limit(Window::from_bytes(safe.max(u64::from(view.smss))));
         self.windows.set_ssthresh(self.windows.cwnd());
@@ -258,7 +258,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
                 let (flight, pipe) = (flight_size, flight_size);
                 let cx = DecreaseCx { view, signal: Signal::Timeout, flight, pipe, from };
-                // RFC 7661, section 4.4.1: a timeout ends the phase, and is answered as any other.
+                // RFC 7661, section 4.4: a timeout ends the phase, and is answered as any other.
                 if let Some(phases) = self.phases.as_deref_mut() {
                     phases.forget();
                 }

@@ -79,7 +79,7 @@ impl Phases {
         }
     }
 
-    /// Section 4.4.3: the period is over, and `ssthresh` and the window become these.
+    /// Section 4.4: the period is over, and `ssthresh` and the window become these.
     pub(super) fn expire(
         &mut self,
         now: Instant,
@@ -102,7 +102,7 @@ impl Phases {
         expired.then_some((after, least))
     }
 
-    /// Section 4.4.2: data was lost or marked while `flight` bytes were in flight. In the
+    /// Section 4.4: data was lost or marked while `flight` bytes were in flight. In the
     /// non-validated phase, what a decrease starts from; `loses`: until recovery ends.
     pub(super) fn on_congestion(&mut self, view: &FlowView, flight: u32, loses: bool) -> Option<u64> {
         self.since?;
@@ -120,7 +120,7 @@ impl Phases {
         self.repaired.add(lost);
     }
 
-    /// Section 4.4.2: the window at the end of a recovery that began in the non-validated phase. Then
+    /// Section 4.4: the window at the end of a recovery that began in the non-validated phase. Then
     /// nothing is known of the window's use.
     pub(super) fn on_recovery_exit(&mut self) -> Option<u64> {
         let repaired = self.repaired.bytes;
@@ -129,14 +129,14 @@ impl Phases {
         safe
     }
 
-    /// Sections 4.2 and 4.4.1: after recovery and after a timeout pipeACK is undefined, and the phase
+    /// Sections 4.2 and 4.4: after recovery and after a timeout pipeACK is undefined, and the phase
     /// validated.
     pub(super) fn forget(&mut self) {
         *self = Self::new(self.initial);
     }
 }
 
-/// R (section 4.4.2): the volume that a recovery retransmits; what is lost again counts once.
+/// R (section 4.4): the volume that a recovery retransmits; what is lost again counts once.
 #[derive(Clone, Copy, Debug, Default)]
 struct Repaired {
     /// Beyond the last byte counted.
@@ -330,7 +330,7 @@ mod tests {
         }
     }
 
-    /// Section 4.4.1: the window is kept; it grows only if it is the limit.
+    /// Section 4.4: the window is kept; it grows only if it is the limit.
     #[test]
     fn in_the_non_validated_phase_only_a_window_that_is_the_limit_grows() {
         let mut flow = Flow::new();
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(flow.windows().0, 101.0);
     }
 
-    /// Section 4.4.2: max(pipeACK, LossFlightSize) / 2, and at the end of recovery
+    /// Section 4.4: max(pipeACK, LossFlightSize) / 2, and at the end of recovery
     /// (max(pipeACK, LossFlightSize) - R) / 2, which `ssthresh` follows.
     #[test]
     fn a_loss_in_the_non_validated_phase_counts_from_what_was_used() {
@@ -367,7 +367,7 @@ mod tests {
         }
     }
 
-    /// Section 4.4.2: R does not include what is retransmitted more than once.
+    /// Section 4.4: R does not include what is retransmitted more than once.
     #[test]
     fn what_is_lost_again_counts_once() {
         let mut flow = Flow::new();
@@ -412,7 +412,7 @@ mod tests {
         assert!(flow.is_validated());
     }
 
-    /// Section 4.4.1: the phase ends, and the timeout is RFC 5681's.
+    /// Section 4.4: the phase ends, and the timeout is RFC 5681's.
     #[test]
     fn a_timeout_ends_the_phase() {
         let mut flow = Flow::new();
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(flow.windows(), (100.0, 100.0));
     }
 
-    /// Section 4.4.3: after five minutes `ssthresh` is at least 3/4 of the window, and the window
+    /// Section 4.4: after five minutes `ssthresh` is at least 3/4 of the window, and the window
     /// half of it, but not below IW.
     #[test]
     fn after_five_minutes_the_window_is_halved() {
