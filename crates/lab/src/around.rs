@@ -1,7 +1,7 @@
 //! The network of a scenario around something that is not of it: two hosts make room for it, and
 //! all others stay.
 
-use crate::error::{Place, ScenarioError};
+use crate::error::{Location, ScenarioError};
 use crate::run::network::Network;
 use crate::scenario::Scenario;
 use crate::scenario::setup::Setup;
@@ -54,7 +54,7 @@ impl Around {
     pub fn of(scenario: &Scenario, [from, to]: [Option<&str>; 2]) -> Result<Self, ScenarioError> {
         let wrong = |given: Option<String>, message: String| ScenarioError {
             name: scenario.name().to_owned(),
-            place: given.map_or(Place::Nowhere, Place::Given),
+            place: given.map_or(Location::Nowhere, Location::Given),
             key: String::new(),
             message,
         };

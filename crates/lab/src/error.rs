@@ -9,17 +9,17 @@ use thiserror::Error;
 pub struct ScenarioError {
     /// Name of the scenario: its file.
     pub name: String,
-    /// Where.
-    pub place: Place,
+    /// Its location.
+    pub place: Location,
     /// The key, as a path from the top: `link.bottleneck.rate`. Empty if the text is no TOML.
     pub key: String,
     /// What is wrong, what is allowed, and what may have been meant.
     pub message: String,
 }
 
-/// Where in a scenario.
+/// A location in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// In its text. Both are counted from 1; columns are characters.
     Text {
         /// Line.
@@ -37,9 +37,9 @@ impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
         match &self.place {
-            Place::Text { line, column } => write!(f, ":{line}:{column}")?,
-            Place::Given(text) => write!(f, ": {text}")?,
-            Place::Nowhere => {}
+            Location::Text { line, column } => write!(f, ":{line}:{column}")?,
+            Location::Given(text) => write!(f, ": {text}")?,
+            Location::Nowhere => {}
         }
         f.write_str(": ")?;
         if !self.key.is_empty() {

@@ -64,7 +64,7 @@ pub use around::{Around, Taken};
 pub use batch::merge::merge;
 pub use batch::points::PointRange;
 pub use batch::{MAX_POINTS_DRAWN, Report, RunOptions, run, run_on, table_of};
-pub use error::{Place, RunError, ScenarioError};
+pub use error::{Location, RunError, ScenarioError};
 pub use folder::{load, write};
 pub use layout::Layout;
 pub use results::RunResult;

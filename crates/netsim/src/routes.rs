@@ -10,14 +10,14 @@ use std::collections::VecDeque;
 /// hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    places: Vec<Place>,
+    places: Vec<NodeRoute>,
     core: usize,
     /// From core node to core node.
     next: Vec<Option<LinkId>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum NodeRoute {
     /// Its row and column of the table.
     Core(usize),
     /// The router's row and column, the link to the router, and the link from it.
@@ -45,21 +45,21 @@ impl Routes {
             }
             _ => None,
         };
-        let mut places = vec![Place::Core(0); routers.len()];
+        let mut places = vec![NodeRoute::Core(0); routers.len()];
         let mut core = vec![];
         for (node, place) in places.iter_mut().enumerate().filter(|(node, _)| leaf(*node).is_none()) {
-            *place = Place::Core(core.len());
+            *place = NodeRoute::Core(core.len());
             core.push(node);
         }
-        let row = |node: usize, places: &[Place]| match places[node] {
-            Place::Core(row) => Some(row),
-            Place::Leaf { .. } => None,
+        let row = |node: usize, places: &[NodeRoute]| match places[node] {
+            NodeRoute::Core(row) => Some(row),
+            NodeRoute::Leaf { .. } => None,
         };
         for node in 0..routers.len() {
             if let Some((up, down, router)) = leaf(node)
                 && let Some(router) = row(router, &places)
             {
-                places[node] = Place::Leaf { router, up, down };
+                places[node] = NodeRoute::Leaf { router, up, down };
             }
         }
         let mut next = vec![None; core.len() * core.len()];
@@ -88,13 +88,13 @@ impl Routes {
             return None;
         }
         let (target, last) = match *self.places.get(to.index())? {
-            Place::Core(column) => (column, None),
-            Place::Leaf { router, down, .. } => (router, Some(down)),
+            NodeRoute::Core(column) => (column, None),
+            NodeRoute::Leaf { router, down, .. } => (router, Some(down)),
         };
         match *self.places.get(at.index())? {
-            Place::Core(row) if row == target => last,
-            Place::Core(row) => self.next[row * self.core + target],
-            Place::Leaf { router, up, .. } => {
+            NodeRoute::Core(row) if row == target => last,
+            NodeRoute::Core(row) => self.next[row * self.core + target],
+            NodeRoute::Leaf { router, up, .. } => {
                 (router == target || self.next[router * self.core + target].is_some()).then_some(up)
             }
         }

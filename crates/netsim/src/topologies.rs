@@ -72,7 +72,7 @@ pub struct HostAt {
 
 /// The position of a host or link while a topology is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct HostPosition {
     /// The side: 0 for senders, 1 for receivers; in a [parking lot](parking_lot) the senders of hop
     /// h are on side 2 h + 2, its receivers on 2 h + 3; in a [star] all are on side 0.
     pub side: u8,
@@ -80,7 +80,7 @@ pub struct Place {
     pub index: usize,
 }
 
-impl Place {
+impl HostPosition {
     /// The address of the host there.
     #[must_use]
     pub const fn address(self) -> IpAddr {
@@ -93,23 +93,23 @@ impl Place {
 #[expect(missing_debug_implementations, reason = "two functions")]
 pub struct Edge<'a> {
     /// The host at a place.
-    pub host: &'a mut dyn FnMut(Place) -> HostSpec,
+    pub host: &'a mut dyn FnMut(HostPosition) -> HostSpec,
     /// The link between it and its router.
-    pub access: &'a mut dyn FnMut(Place) -> Duplex,
+    pub access: &'a mut dyn FnMut(HostPosition) -> Duplex,
 }
 
 impl Edge<'_> {
-    fn add(&mut self, sim: &mut Sim, place: Place, router: NodeId) -> HostAt {
+    fn add(&mut self, sim: &mut Sim, place: HostPosition, router: NodeId) -> HostAt {
         let (node, address) = add_host(sim, (self.host)(place), place);
         HostAt { node, address, access: wire(sim, node, router, (self.access)(place)) }
     }
 
     fn side(&mut self, sim: &mut Sim, side: u8, hosts: usize, router: NodeId) -> Vec<HostAt> {
-        (0..hosts).map(|index| self.add(sim, Place { side, index }, router)).collect()
+        (0..hosts).map(|index| self.add(sim, HostPosition { side, index }, router)).collect()
     }
 }
 
-fn add_host(sim: &mut Sim, mut spec: HostSpec, place: Place) -> (NodeId, IpAddr) {
+fn add_host(sim: &mut Sim, mut spec: HostSpec, place: HostPosition) -> (NodeId, IpAddr) {
     let address = place.address();
     spec.config.addresses = vec![address];
     (sim.add_host(spec.config, spec.scheduler, spec.egress), address)
@@ -130,8 +130,8 @@ pub struct Pair {
 
 /// Two hosts and one link, whose two directions may differ (an asymmetric path).
 pub fn pair(sim: &mut Sim, sender: HostSpec, receiver: HostSpec, link: Duplex) -> Pair {
-    let (from, from_address) = add_host(sim, sender, Place { side: 0, index: 0 });
-    let (to, to_address) = add_host(sim, receiver, Place { side: 1, index: 0 });
+    let (from, from_address) = add_host(sim, sender, HostPosition { side: 0, index: 0 });
+    let (to, to_address) = add_host(sim, receiver, HostPosition { side: 1, index: 0 });
     let wire = wire(sim, from, to, link);
     Pair {
         sender: HostAt { node: from, address: from_address, access: wire },

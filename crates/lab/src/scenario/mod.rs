@@ -57,7 +57,7 @@ pub(crate) use app::{End, Ends, Opening};
 pub use quantity::Unit;
 pub use world::{KernelSetting, KernelSettings, World};
 
-use crate::error::{Place, ScenarioError};
+use crate::error::{Location, ScenarioError};
 use ackline_netsim::LinkSpec;
 use ackline_registry::Registry;
 use reader::Item;
@@ -159,7 +159,7 @@ impl Scenario {
         let mut fixed = self.fixed.clone();
         for text in values {
             let text = text.as_ref();
-            let place = Place::Given(format!("--set {text}"));
+            let place = Location::Given(format!("--set {text}"));
             let error = |key: &str, message: String| ScenarioError {
                 name: self.source.name.to_string(),
                 place: place.clone(),

@@ -1,6 +1,6 @@
 //! A scenario as a tree of values that know where they stand, before anything is understood of it.
 
-use crate::error::{Place, ScenarioError};
+use crate::error::{Location, ScenarioError};
 use ackline_tcp_core::policy::spec::nearest;
 use std::ops::Range;
 use std::sync::Arc;
@@ -124,27 +124,27 @@ impl Source {
                 Ok(Node { value: Value::Table(entries(table.get_ref())), origin: Origin::Text(0..0) })
             }
             Err(error) => {
-                let place = error.span().map_or(Place::Nowhere, |span| self.place(span.start));
+                let place = error.span().map_or(Location::Nowhere, |span| self.place(span.start));
                 Err(self.error_at(place, "", error.message().to_owned()))
             }
         }
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> Location {
         let before = &self.text[..self.text.floor_char_boundary(offset)];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        Place::Text { line, column }
+        Location::Text { line, column }
     }
 
-    fn error_at(&self, place: Place, key: &str, message: String) -> ScenarioError {
+    fn error_at(&self, place: Location, key: &str, message: String) -> ScenarioError {
         ScenarioError { name: self.name.to_string(), place, key: key.to_owned(), message }
     }
 
     pub(crate) fn error(&self, origin: &Origin, key: &str, message: impl Into<String>) -> ScenarioError {
         let place = match origin {
             Origin::Text(span) => self.place(span.start),
-            Origin::Given(text) => Place::Given(text.to_string()),
+            Origin::Given(text) => Location::Given(text.to_string()),
         };
         self.error_at(place, key, message.into())
     }

@@ -46,14 +46,14 @@ impl Waits {
 }
 
 /// The number of an entry, plus one.
-type Place = NonZeroU32;
+type EntryIndex = NonZeroU32;
 
 /// The orphans of an endpoint. See the [module documentation](self).
 #[derive(Debug, Default)]
 pub(crate) struct Orphans {
     /// Indexed by place; free ones are in `free`.
     entries: Vec<Entry>,
-    free: Vec<Place>,
+    free: Vec<EntryIndex>,
     /// By [`Waits`].
     lists: [List; 2],
 }
@@ -61,8 +61,8 @@ pub(crate) struct Orphans {
 /// First and last entry of a list: the least and the most recent progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct List {
-    first: Option<Place>,
-    last: Option<Place>,
+    first: Option<EntryIndex>,
+    last: Option<EntryIndex>,
 }
 
 /// One orphan.
@@ -75,8 +75,8 @@ struct Entry {
     /// Its index among the connections.
     index: u32,
     /// The entries before and after it in its list.
-    before: Option<Place>,
-    after: Option<Place>,
+    before: Option<EntryIndex>,
+    after: Option<EntryIndex>,
     waits: Waits,
 }
 
@@ -87,12 +87,12 @@ impl Orphans {
     }
 
     /// The orphan at `place`, which is not free.
-    fn entry(&mut self, place: Place) -> &mut Entry {
+    fn entry(&mut self, place: EntryIndex) -> &mut Entry {
         &mut self.entries[place.get() as usize - 1]
     }
 
     /// A new orphan.
-    fn enter(&mut self, entry: Entry) -> Place {
+    fn enter(&mut self, entry: Entry) -> EntryIndex {
         let place = match self.free.pop() {
             Some(place) => {
                 *self.entry(place) = entry;
@@ -101,7 +101,7 @@ impl Orphans {
             None => {
                 self.entries.push(entry);
                 // There are no more orphans than connections, whose indices are below 2^30.
-                Place::MIN.saturating_add(self.entries.len() as u32 - 1)
+                EntryIndex::MIN.saturating_add(self.entries.len() as u32 - 1)
             }
         };
         self.append(place);
@@ -109,13 +109,13 @@ impl Orphans {
     }
 
     /// The orphan at `place` is none any more.
-    fn leave(&mut self, place: Place) {
+    fn leave(&mut self, place: EntryIndex) {
         self.unlink(place);
         self.free.push(place);
     }
 
     /// Follows the orphan at `place`, which now waits for `waits` with SND.UNA at `una`.
-    fn follow(&mut self, now: Instant, place: Place, waits: Waits, una: SeqNum) {
+    fn follow(&mut self, now: Instant, place: EntryIndex, waits: Waits, una: SeqNum) {
         let entry = self.entry(place);
         if entry.una == una && entry.waits == waits {
             return;
@@ -127,7 +127,7 @@ impl Orphans {
     }
 
     /// Makes `place` the last of its list.
-    fn append(&mut self, place: Place) {
+    fn append(&mut self, place: EntryIndex) {
         let list = self.entry(place).waits as usize;
         let last = self.lists[list].last.replace(place);
         match last {
@@ -139,7 +139,7 @@ impl Orphans {
     }
 
     /// Takes `place` out of its list.
-    fn unlink(&mut self, place: Place) {
+    fn unlink(&mut self, place: EntryIndex) {
         let &mut Entry { before, after, waits, .. } = self.entry(place);
         match before {
             Some(before) => self.entry(before).after = after,
@@ -224,8 +224,8 @@ mod tests {
     #[test]
     fn the_lists_are_in_the_order_of_progress() {
         let mut orphans = Orphans::default();
-        // Place, index, SND.UNA and what it waits for; the stalest first.
-        let mut model: Vec<(Place, u32, u32, Waits)> = vec![];
+        // Entry, index, SND.UNA and what it waits for; the stalest first.
+        let mut model: Vec<(EntryIndex, u32, u32, Waits)> = vec![];
         let mut random = 1_u32;
         for step in 0..20_000 {
             let mut draw = |below: u32| {

@@ -5,7 +5,7 @@ use crate::config::{
     ConnConfig, DecreaseFrom, Ecn, FastOpen, KeepAlive, LossDetection, PathMtuProbing, RtoFloor,
 };
 use crate::policy::SpecError;
-use crate::policy::spec::key::{LONGEST, Number, Place, SHORTEST, Slot, Span, Value, written};
+use crate::policy::spec::key::{LONGEST, Number, NumberField, SHORTEST, Slot, Span, Value, written};
 use crate::policy::spec::{Keyed, Param, PolicySpec};
 use crate::time::Duration;
 use alloc::format;
@@ -24,7 +24,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "mss",
             Value::Integer(Number {
-                slot: Place::Any(|c| Slot::MaybeU16(&mut c.mss)),
+                slot: NumberField::Any(|c| Slot::MaybeU16(&mut c.mss)),
                 range: 1..=65_495,
                 none: Some("auto"),
             }),
@@ -41,7 +41,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "min_send_buffer",
             Value::Bytes(Number {
-                slot: Place::Any(|c| Slot::MaybeU32(&mut c.min_send_buffer)),
+                slot: NumberField::Any(|c| Slot::MaybeU32(&mut c.min_send_buffer)),
                 range: 1..=MAX_BUFFER,
                 none: Some("full"),
             }),
@@ -53,7 +53,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "notsent_lowat",
             Value::Bytes(Number {
-                slot: Place::Any(|c| Slot::MaybeU32(&mut c.notsent_lowat)),
+                slot: NumberField::Any(|c| Slot::MaybeU32(&mut c.notsent_lowat)),
                 range: 1..=MAX_BUFFER,
                 none: Some("unlimited"),
             }),
@@ -70,7 +70,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "initial_recv_window",
             Value::Bytes(Number {
-                slot: Place::Any(|c| Slot::MaybeU32(&mut c.initial_recv_window)),
+                slot: NumberField::Any(|c| Slot::MaybeU32(&mut c.initial_recv_window)),
                 range: 1..=MAX_BUFFER,
                 none: Some("full"),
             }),
@@ -183,7 +183,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "cwnd_cap",
             Value::Bytes(Number {
-                slot: Place::Any(|c| Slot::MaybeU64(&mut c.cwnd_cap)),
+                slot: NumberField::Any(|c| Slot::MaybeU64(&mut c.cwnd_cap)),
                 range: 1..=MAX_BUFFER,
                 none: Some("none"),
             }),
@@ -395,7 +395,7 @@ pub static CONN: &[Key] = &[
         ..Key::new(
             "ttl",
             Value::Integer(Number {
-                slot: Place::Any(|c| Slot::MaybeU8(&mut c.ttl)),
+                slot: NumberField::Any(|c| Slot::MaybeU8(&mut c.ttl)),
                 range: 1..=255,
                 none: Some("default"),
             }),

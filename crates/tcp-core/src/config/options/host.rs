@@ -3,7 +3,7 @@
 use super::ConfigKey;
 use crate::config::{EndpointConfig, Pricing, SynCookies};
 use crate::policy::SpecError;
-use crate::policy::spec::key::{LONGEST, Number, Place, SHORTEST, Slot, Span, Value};
+use crate::policy::spec::key::{LONGEST, Number, NumberField, SHORTEST, Slot, Span, Value};
 use crate::policy::spec::{Param, PolicySpec};
 use crate::time::Duration;
 use crate::wire::TxChecksumMode;
@@ -182,7 +182,7 @@ pub static HOST: &[Key] = &[
         ..Key::new(
             "max_memory",
             Value::Bytes(Number {
-                slot: Place::Any(|h| Slot::MaybeU64(&mut h.max_memory)),
+                slot: NumberField::Any(|h| Slot::MaybeU64(&mut h.max_memory)),
                 range: 1 << 16..=1 << 50,
                 none: Some("unlimited"),
             }),

@@ -122,7 +122,7 @@ pub(crate) enum Value<C> {
 
 /// A number among the settings of type `C`.
 pub(crate) struct Number<C> {
-    pub(crate) slot: Place<C>,
+    pub(crate) slot: NumberField<C>,
     pub(crate) range: RangeInclusive<u64>,
     /// The word for "no value".
     pub(crate) none: Option<&'static str>,
@@ -178,15 +178,15 @@ impl<C, T> Worded<C, T> {
     }
 }
 
-/// Where a number is kept.
-pub(crate) enum Place<C> {
+/// The field of a configuration that holds a number.
+pub(crate) enum NumberField<C> {
     U32(fn(&mut C) -> &mut u32),
     MaybeU32(fn(&mut C) -> &mut Option<u32>),
     U64(fn(&mut C) -> &mut u64),
     Any(fn(&mut C) -> Slot<'_>),
 }
 
-impl<C> Place<C> {
+impl<C> NumberField<C> {
     fn of<'a>(&self, config: &'a mut C) -> Slot<'a> {
         match self {
             Self::U32(slot) => Slot::U32(slot(config)),
@@ -434,7 +434,7 @@ impl<C> Key<C> {
         slot: fn(&mut C) -> &mut u32,
     ) -> Self {
         let range = *range.start() as u64..=*range.end() as u64;
-        let number = Number { slot: Place::U32(slot), range, none: None };
+        let number = Number { slot: NumberField::U32(slot), range, none: None };
         Self { summary, ..Self::new(name, Value::Integer(number)) }
     }
 
@@ -448,7 +448,7 @@ impl<C> Key<C> {
         slot: fn(&mut C) -> &mut Option<u32>,
     ) -> Self {
         let range = *range.start() as u64..=*range.end() as u64;
-        let number = Number { slot: Place::MaybeU32(slot), range, none: Some(none) };
+        let number = Number { slot: NumberField::MaybeU32(slot), range, none: Some(none) };
         Self { summary, ..Self::new(name, Value::Integer(number)) }
     }
 
@@ -461,7 +461,7 @@ impl<C> Key<C> {
         slot: fn(&mut C) -> &mut u32,
     ) -> Self {
         let range = *range.start() as u64..=*range.end() as u64;
-        let number = Number { slot: Place::U32(slot), range, none: None };
+        let number = Number { slot: NumberField::U32(slot), range, none: None };
         Self { summary, ..Self::new(name, Value::Bytes(number)) }
     }
 
@@ -473,7 +473,7 @@ impl<C> Key<C> {
         summary: &'static str,
         slot: fn(&mut C) -> &mut u64,
     ) -> Self {
-        let number = Number { slot: Place::U64(slot), range, none: None };
+        let number = Number { slot: NumberField::U64(slot), range, none: None };
         Self { summary, ..Self::new(name, Value::Bytes(number)) }
     }
 
@@ -564,7 +564,7 @@ impl<C> Key<C> {
         summary: &'static str,
         slot: fn(&mut C) -> &mut u64,
     ) -> Self {
-        let number = Number { slot: Place::U64(slot), range, none: None };
+        let number = Number { slot: NumberField::U64(slot), range, none: None };
         Self { summary, ..Self::new(name, Value::Integer(number)) }
     }
 
@@ -721,7 +721,7 @@ impl<C> Key<C> {
         range: RangeInclusive<u64>,
         slot: fn(&mut C) -> Slot<'_>,
     ) -> Self {
-        Self::new(name, Value::Integer(Number { slot: Place::Any(slot), range, none: None }))
+        Self::new(name, Value::Integer(Number { slot: NumberField::Any(slot), range, none: None }))
     }
 
     pub(crate) const fn bytes(
@@ -729,7 +729,7 @@ impl<C> Key<C> {
         range: RangeInclusive<u64>,
         slot: fn(&mut C) -> Slot<'_>,
     ) -> Self {
-        Self::new(name, Value::Bytes(Number { slot: Place::Any(slot), range, none: None }))
+        Self::new(name, Value::Bytes(Number { slot: NumberField::Any(slot), range, none: None }))
     }
 
     pub(crate) const fn span(

@@ -70,13 +70,13 @@ const MODES: [Mode; 2] = [
 
 /// One line, one way to acknowledge, one number of connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Place {
+struct AutoCase {
     line: &'static str,
     acks: (&'static str, &'static str),
     count: &'static str,
 }
 
-impl Place {
+impl AutoCase {
     /// The name of the job that runs this scheduler here.
     fn job(&self, sched: &str) -> String {
         format!("auto/{}/{sched}/{}/{}", self.line, self.acks.0, self.count)
@@ -95,14 +95,14 @@ fn allocation(f: &str, more: &[&str]) -> String {
 }
 
 /// The places of a run; with `--quick` two lines, one connection each way and Linux's ACKs.
-fn places(request: &Request) -> impl Iterator<Item = Place> {
+fn places(request: &Request) -> impl Iterator<Item = AutoCase> {
     let quick = request.quick;
     let all = LINES.into_iter().flat_map(|line| {
         ACKS.into_iter()
-            .flat_map(move |acks| COUNTS.into_iter().map(move |count| Place { line, acks, count }))
+            .flat_map(move |acks| COUNTS.into_iter().map(move |count| AutoCase { line, acks, count }))
     });
     all.filter(move |place| {
-        let Place { line, acks, count } = place;
+        let AutoCase { line, acks, count } = place;
         !quick
             || (matches!(*line, "1 up, 10 down" | "1 up, 100 down")
                 && acks.0 == "linux-like"
