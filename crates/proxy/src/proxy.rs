@@ -24,9 +24,10 @@ use tokio::time::timeout;
 /// ends the connections and UDP flows that come there, and carries them on.
 ///
 /// A client is answered when its destination has answered. A refusal becomes an RST, an unreachable
-/// destination an ICMP error, and silence stays silence. Beyond [`Limits::client_early`] and
-/// [`Limits::early`], clients are connected first, because a SYN may be forged; each of these
-/// outcomes is then an RST.
+/// destination an ICMP error, and silence stays silence. Beyond
+/// [`Limits::client_early`](crate::Limits::client_early) and
+/// [`Limits::early`](crate::Limits::early), clients are connected first, because a SYN may be
+/// forged; each of these outcomes is then an RST.
 pub struct Proxy {
     shared: Arc<Shared>,
     mappings: Arc<Mappings>,
