@@ -11,12 +11,12 @@ use ackline_tcp_core::{Instant, WakeReason, Window};
 
 /// The controls whose window grows by use, and as Reno's while it is small. Others follow a model
 /// of the path, at a pace that keeps an unused window from leaving at once, or grow slower or
-/// faster.
+/// faster, and shrink as queueing delay says.
 fn grown_by_use() -> impl Iterator<Item = &'static Entry<NewCongestionControl>> {
     let init = CcInit::new(Instant::ZERO, SMSS, Window::from_bytes(10 * u64::from(SMSS)));
     CC.iter().filter(move |entry| {
         let make = (entry.make)(&"".parse().unwrap()).unwrap();
-        let grows_otherwise = entry.name == "ledbat";
+        let grows_otherwise = ["copa", "ledbat"].contains(&entry.name);
         make(&init).decision().validation == Validation::ByUse && !grows_otherwise
     })
 }
