@@ -19,9 +19,23 @@ pub struct WindowControl<G> {
     growth: G,
     windows: Windows,
     /// `None` before the first congestion, to save memory on most connections.
-    saved: Option<Box<Saved<G>>>,
+    rare: Option<Box<Rare<G>>>,
+}
+
+/// What most connections never need: one pointer for all of it.
+#[derive(Clone, Debug)]
+struct Rare<G> {
+    saved: Option<Saved<G>>,
     /// RFC 7661, if the connection asks for it.
-    pub(super) phases: Option<Box<Phases>>,
+    phases: Option<Phases>,
+}
+
+fn phases_of<G>(rare: &mut Option<Box<Rare<G>>>) -> Option<&mut Phases> {
+    rare.as_deref_mut().and_then(|rare| rare.phases.as_mut())
+}
+
+fn saved_of<G>(rare: &mut Option<Box<Rare<G>>>) -> Option<&mut Saved<G>> {
+    rare.as_deref_mut().and_then(|rare| rare.saved.as_mut())
 }
 
 /// State saved by a congestion episode.
@@ -53,8 +67,9 @@ impl<G: WindowGrowth> WindowControl<G> {
     #[must_use]
     pub fn new(init: &CcInit, mut growth: G) -> Self {
         growth.start(init);
-        let phases = init.phases.map(|initial| Box::new(Phases::new(initial)));
-        Self { growth, windows: Windows::new(init), saved: None, phases }
+        let rare =
+            init.phases.map(|initial| Box::new(Rare { saved: None, phases: Some(Phases::new(initial)) }));
+        Self { growth, windows: Windows::new(init), rare }
     }
 
     /// The growth, with its state.
@@ -82,7 +97,7 @@ impl<G: WindowGrowth> WindowControl<G> {
     /// True if the flow uses its window.
     fn may_raise(&self, view: &FlowView) -> bool {
         // RFC 7661, section 4.4: in the non-validated phase only a window that is the limit grows.
-        if self.phases.as_deref().is_some_and(|phases| !phases.is_validated()) {
+        if self.phases().is_some_and(|phases| !phases.is_validated()) {
             return view.cwnd_limited;
         }
         view.may_raise(self.windows.cwnd(), self.windows.ssthresh())
@@ -92,7 +107,7 @@ impl<G: WindowGrowth> WindowControl<G> {
         self.close_window(cx.view);
         let before = self.windows;
         let loses = cx.signal == Signal::Loss;
-        let phases = self.phases.as_deref_mut();
+        let phases = phases_of(&mut self.rare);
         let used = phases.and_then(|phases| phases.on_congestion(cx.view, cx.flight, loses));
         if let Some(used) = used {
             self.windows.limit(Window::from_bytes(used));
@@ -107,7 +122,7 @@ impl<G: WindowGrowth> WindowControl<G> {
 
     /// RFC 7661: notes what was acknowledged, and ends a phase that has lasted too long.
     fn validate(&mut self, view: &FlowView, acked: u32) {
-        let Some(phases) = self.phases.as_deref_mut() else { return };
+        let Some(phases) = phases_of(&mut self.rare) else { return };
         if acked > 0 && !matches!(view.phase, Phase::Recovery | Phase::Loss) {
             phases.on_ack(view, acked);
         }
@@ -132,7 +147,7 @@ impl<G: WindowGrowth> WindowControl<G> {
         if self.growth.ecn() != EcnUse::PerAck {
             return false;
         }
-        let reduced = self.saved.as_deref_mut().is_some_and(|saved| {
+        let reduced = saved_of(&mut self.rare).is_some_and(|saved| {
             saved.reduced_until.take_if(|until| view.snd_una.gt(*until));
             saved.reduced_until.is_some()
         });
@@ -142,15 +157,26 @@ impl<G: WindowGrowth> WindowControl<G> {
 
     /// True if data outstanding at the last decrease is not fully acknowledged.
     fn is_reduced(&self, view: &FlowView) -> bool {
-        let reduced_until = self.saved.as_deref().and_then(|saved| saved.reduced_until);
+        let reduced_until = self.saved_ref().and_then(|saved| saved.reduced_until);
         reduced_until.is_some_and(|until| view.snd_una.lt(until))
     }
 
     fn saved(&mut self) -> &mut Saved<G> {
-        let Self { growth, windows, saved, .. } = self;
-        saved.get_or_insert_with(|| {
-            Box::new(Saved { growth: growth.clone(), windows: *windows, reduced_until: None })
+        let Self { growth, windows, rare } = self;
+        let rare = rare.get_or_insert_with(|| Box::new(Rare { saved: None, phases: None }));
+        rare.saved.get_or_insert_with(|| Saved {
+            growth: growth.clone(),
+            windows: *windows,
+            reduced_until: None,
         })
+    }
+
+    fn saved_ref(&self) -> Option<&Saved<G>> {
+        self.rare.as_deref().and_then(|rare| rare.saved.as_ref())
+    }
+
+    pub(super) fn phases(&self) -> Option<&Phases> {
+        self.rare.as_deref().and_then(|rare| rare.phases.as_ref())
     }
 
     fn on_expiry(&mut self, cx: &DecreaseCx<'_>, first: bool, window: Window, ssthresh: SsthreshRule) {
@@ -180,7 +206,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
         let mut decision = SendDecision::window(self.windows.cwnd(), self.windows.ssthresh());
         (decision.pacing, decision.revise) = self.growth.pacing(&self.windows);
         decision.ecn = self.growth.ecn();
-        if self.phases.is_some() {
+        if self.phases().is_some() {
             decision.validation = Validation::ByPhase;
         }
         decision
@@ -229,13 +255,13 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     }
 
     fn on_lost(&mut self, _view: &FlowView, lost: &LostRecord) {
-        if let Some(phases) = self.phases.as_deref_mut() {
+        if let Some(phases) = phases_of(&mut self.rare) {
             phases.on_lost(lost);
         }
     }
 
     fn on_recovery_exit(&mut self, view: &FlowView) {
-        let Some(safe) = self.phases.as_deref_mut().and_then(Phases::on_recovery_exit) else { return };
+        let Some(safe) = phases_of(&mut self.rare).and_then(Phases::on_recovery_exit) else { return };
         // RFC 7661, section 4.4: (max(pipeACK, LossFlightSize) - R) / 2, and at least a segment.
         let before = self.windows;
         self.windows.limit(Window::from_bytes(safe.max(u64::from(view.smss))));
@@ -259,7 +285,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
                 let (flight, pipe) = (flight_size, flight_size);
                 let cx = DecreaseCx { view, signal: Signal::Timeout, flight, pipe, from };
                 // RFC 7661, section 4.4: a timeout ends the phase, and is answered as any other.
-                if let Some(phases) = self.phases.as_deref_mut() {
+                if let Some(phases) = phases_of(&mut self.rare) {
                     phases.forget();
                 }
                 self.on_expiry(&cx, first, window, ssthresh);
@@ -268,7 +294,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     }
 
     fn on_restart(&mut self, view: &FlowView, restart: &Restart) {
-        if restart.cause == RestartCause::Idle && self.phases.is_some() {
+        if restart.cause == RestartCause::Idle && self.phases().is_some() {
             return self.validate(view, 0);
         }
         let before = self.windows;
@@ -286,7 +312,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     }
 
     fn on_smss_change(&mut self, view: &FlowView, _old: u32) {
-        let saved = self.saved.as_deref_mut().map(|saved| (&mut saved.growth, &mut saved.windows));
+        let saved = saved_of(&mut self.rare).map(|saved| (&mut saved.growth, &mut saved.windows));
         for (growth, windows) in [(&mut self.growth, &mut self.windows)].into_iter().chain(saved) {
             let before = *windows;
             windows.set_smss(view.smss);
@@ -295,8 +321,8 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     }
 
     fn checkpoint(&mut self, _view: &FlowView) {
-        let Self { growth, windows, saved, .. } = self;
-        match saved.as_deref_mut() {
+        let Self { growth, windows, rare } = self;
+        match saved_of(rare) {
             Some(saved) => {
                 saved.growth.clone_from(growth);
                 saved.windows = *windows;
@@ -309,14 +335,14 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
 
     fn undo(&mut self, _view: &FlowView, undo: &Undo) {
         let before = self.windows;
-        if let Some(phases) = self.phases.as_deref_mut() {
+        if let Some(phases) = phases_of(&mut self.rare) {
             phases.forget();
         }
-        if let Some(saved) = self.saved.as_deref_mut() {
+        if let Some(saved) = saved_of(&mut self.rare) {
             self.growth.undo(&saved.growth);
             saved.reduced_until = None;
         }
-        match (*undo, self.saved.as_deref()) {
+        match (*undo, saved_of(&mut self.rare)) {
             (Undo::To { window, ssthresh }, _) => {
                 self.windows.raise(window);
                 self.windows.set_ssthresh(before.ssthresh().max(ssthresh));
@@ -330,7 +356,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     fn metrics(&self, report: &mut Metrics<'_>) {
         report.bytes("cwnd", self.windows.bytes());
         report.window("ssthresh", self.windows.ssthresh());
-        if let Some(phases) = self.phases.as_deref() {
+        if let Some(phases) = self.phases() {
             report.flag("validated", phases.is_validated());
             if let Some(pipe_ack) = phases.last_pipe_ack() {
                 report.bytes("pipe_ack", pipe_ack as f64);
@@ -342,7 +368,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
         let mut growth = self.growth.clone();
         growth.configure(params)?;
-        if let Some(saved) = self.saved.as_deref_mut() {
+        if let Some(saved) = saved_of(&mut self.rare) {
             // An undo does not restore parameters that were changed in the meantime.
             let mut before = saved.growth.clone();
             before.configure(params)?;

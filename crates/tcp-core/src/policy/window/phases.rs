@@ -279,7 +279,7 @@ mod tests {
         }
 
         fn is_validated(&self) -> bool {
-            self.cc.phases.as_deref().unwrap().is_validated()
+            self.cc.phases().unwrap().is_validated()
         }
 
         /// Window and `ssthresh` in segments.
@@ -398,7 +398,7 @@ mod tests {
         flow.lose(40, 0..1);
         flow.use_of(90);
         flow.use_of(90);
-        assert_eq!(flow.cc.phases.as_deref().unwrap().pipe_ack(&flow.view), Some(40_000));
+        assert_eq!(flow.cc.phases().unwrap().pipe_ack(&flow.view), Some(40_000));
     }
 
     /// A mark loses nothing: the control's own decrease, of what was used.
