@@ -1,5 +1,6 @@
 //! Running the `ackline` binary and looking at what it said.
 
+use ackline::runtime::testing::skip;
 use rustix::process::{Pid, Signal};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -52,6 +53,27 @@ pub(crate) fn ackline(args: &[&str]) -> Command {
 /// Runs a command to its end.
 pub(crate) fn run(args: &[&str]) -> Exit {
     BackgroundCommand::start(&mut ackline(args)).end()
+}
+
+/// Runs a shell's script in a mount namespace that it may change; `$program` is `ackline`. The script
+/// ends with 99 if it cannot. `None`, after a line about it, if the test has no rights for that.
+pub(crate) fn with_own_mounts(
+    test: &str,
+    script: &str,
+    args: &[&str],
+    variables: &[(&str, &str)],
+) -> Option<Exit> {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).args(args);
+    command.env("program", env!("CARGO_BIN_EXE_ackline")).envs(variables.iter().copied());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ended = BackgroundCommand::try_start(&mut command).map(BackgroundCommand::end);
+    // 1 is that of unshare, 127 that of a missing program.
+    let ended = ended.filter(|ended| ended.status.is_some_and(|status| ![1, 99, 127].contains(&status)));
+    if ended.is_none() {
+        skip(test, &"no rights for a mount");
+    }
+    ended
 }
 
 /// A command that runs; it is killed if the test forgets it or fails.

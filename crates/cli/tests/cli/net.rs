@@ -25,6 +25,11 @@ pub(crate) fn with_tun(name: &str, body: impl FnOnce() + Send) {
     });
 }
 
+/// Runs `ip` of iproute2, and says whether it succeeded.
+pub(crate) fn ip(args: &str) -> bool {
+    Command::new("ip").args(args.split(' ')).status().is_ok_and(|status| status.success())
+}
+
 /// Starts `ackline recv` and waits until it listens: until the kernel has a route to it.
 pub(crate) fn receiver(args: &[&str]) -> BackgroundCommand {
     let child = BackgroundCommand::start(&mut ackline(&[&["recv", "-l", "198.18.0.2:5001"], args].concat()));

@@ -1,6 +1,6 @@
 //! `ackline proxy`: programs and a TUN device behind it.
 
-use crate::common::{BackgroundCommand, Exit, ackline, run, scratch, text, until};
+use crate::common::{BackgroundCommand, Exit, ackline, run, scratch, text, until, with_own_mounts};
 use crate::emulate::resolver;
 use crate::fields::check_on;
 use crate::net::*;
@@ -268,7 +268,7 @@ fn an_ordinary_user_has_a_program_behind_a_proxy() {
     assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok(FAR.to_owned())));
 }
 
-/// RFC 8305, 5: whichever of its addresses is the first that the system's resolver gives.
+/// Whichever of its addresses the system's resolver gives first (RFC 8305, section 5).
 #[test]
 fn an_upstream_of_two_addresses_is_reached_at_either() {
     let name = "proxy::an_upstream_of_two_addresses_is_reached_at_either";
@@ -279,23 +279,12 @@ fn an_upstream_of_two_addresses_is_reached_at_either() {
     let addresses = [Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2)];
     let lines = addresses.map(|address| format!("{address} office.test\n"));
     std::fs::write(&hosts, lines.concat()).expect("ours");
-    // In a mount namespace of its own, so that the machine keeps its names.
     let script = "mount --bind \"$hosts\" /etc/hosts || exit 99; exec \"$program\" \"$@\"";
     for address in addresses {
         let (web, (socks, told)) = (http("a page\n"), socks_at(address.into()));
         let (upstream, url) = (format!("socks5://office.test:{socks}"), format!("http://{FAR}:{web}/"));
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script, "sh", "proxy", "-q", "--upstream", &upstream]);
-        command.args(["--", "curl", "-sS", "--noproxy", "*", &url]);
-        command.env("program", env!("CARGO_BIN_EXE_ackline")).env("hosts", &hosts);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let ended = BackgroundCommand::try_start(&mut command).map(BackgroundCommand::end);
-        // 1 is that of unshare.
-        let Some(ended) =
-            ended.filter(|ended| ended.status.is_some_and(|status| ![1, 99, 127].contains(&status)))
-        else {
-            return skip(name, &"no rights for a mount");
-        };
+        let proxy = ["proxy", "-q", "--upstream", &upstream, "--", "curl", "-sS", "--noproxy", "*", &url];
+        let Some(ended) = with_own_mounts(name, script, &proxy, &[("hosts", text(&hosts))]) else { return };
         succeeded(&ended);
         assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok(FAR.to_owned())));
     }

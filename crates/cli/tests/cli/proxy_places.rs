@@ -238,9 +238,6 @@ fn clients_of_a_plain_interface_share_what_its_queue_holds() {
         return;
     }
     with_tun(name, || {
-        let ip = |args: &str| {
-            Command::new("ip").args(args.split(' ')).status().is_ok_and(|status| status.success())
-        };
         assert!(ip("tuntap add dev own0 mode tun"));
         assert!(ip(&format!("link set own0 txqueuelen {QUEUE} up")));
         assert!(ip("addr add 10.9.0.1/24 dev own0") && ip("route add 192.0.2.0/24 dev own0"));

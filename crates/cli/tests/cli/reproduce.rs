@@ -1,11 +1,9 @@
 //! Papers repeated from the command line.
 
-use crate::common::{BackgroundCommand, run, scratch, text};
+use crate::common::{run, scratch, text, with_own_mounts};
 use crate::usage::refused;
-use ackline::runtime::testing::skip;
 use serde_json::Value;
 use std::fs;
-use std::process::{Command, Stdio};
 
 #[test]
 fn the_list_names_papers_and_tables() {
@@ -70,18 +68,8 @@ fn what_there_is_not_is_refused_in_one_line() {
 #[test]
 fn a_live_part_without_tun_devices_is_refused_before_anything_runs() {
     let name = "reproduce::a_live_part_without_tun_devices_is_refused_before_anything_runs";
-    // In a mount namespace of its own, so that the machine keeps its device.
     let script = "mount -t tmpfs none /dev/net || exit 99; exec \"$program\" reproduce a3 --live --no-cache";
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", script]).env("program", env!("CARGO_BIN_EXE_ackline"));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // 1 is that of unshare.
-    let ended = BackgroundCommand::try_start(&mut command).map(BackgroundCommand::end);
-    let Some(ended) =
-        ended.filter(|ended| ended.status.is_some_and(|status| ![1, 99, 127].contains(&status)))
-    else {
-        return skip(name, &"no rights for a mount");
-    };
+    let Some(ended) = with_own_mounts(name, script, &[], &[]) else { return };
     assert_eq!((ended.status, ended.stderr.lines().count()), (Some(3), 1), "{ended:?}");
     assert!(ended.stdout.is_empty() && ended.complaint().contains("TUN device"), "{ended:?}");
 }

@@ -155,9 +155,6 @@ fn an_interface_that_exists_is_used_as_it_is() {
         return;
     }
     with_tun(NAME, || {
-        let ip = |args: &str| {
-            Command::new("ip").args(args.split(' ')).status().is_ok_and(|status| status.success())
-        };
         assert!(ip("tuntap add dev own0 mode tun"));
         let down = run(&["send", "--tun", "own0", "/dev/null", "203.0.113.1:9"]);
         assert_eq!(down.status, Some(3), "{down:?}");

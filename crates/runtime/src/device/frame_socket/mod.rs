@@ -24,6 +24,7 @@ pub use super::ethernet::provision::Provision;
 pub use config::FrameSocketConfig;
 
 use super::ethernet::device::Ethernet;
+use super::ethernet::neighbours::Attachment;
 use super::ethernet::provision::Provisioner;
 use super::ethernet::resolution::Resolution;
 use super::ethernet::resolver::Resolver;
@@ -61,11 +62,9 @@ impl FrameSocket {
     /// # Errors
     /// [`Error::Socket`] if nobody listens there; otherwise as [`new`](Self::new).
     pub fn connect(path: impl AsRef<Path>, config: &FrameSocketConfig) -> Result<Self> {
-        let path = path.as_ref();
-        // Nobody is connected to for a configuration that cannot be.
-        config.attachment()?;
+        let (path, attachment) = (path.as_ref(), config.attachment()?);
         let stream = UnixStream::connect(path).map_err(Error::at(path, "connect to"))?;
-        Self::new(stream, path.display().to_string(), config)
+        Self::attach(stream.into(), path.display().to_string(), attachment, config)
     }
 
     /// Binds a datagram socket to `local`, which must not exist, and connects it to the one at
@@ -80,10 +79,10 @@ impl FrameSocket {
         remote: impl AsRef<Path>,
         config: &FrameSocketConfig,
     ) -> Result<Self> {
-        let (local, remote) = (local.as_ref(), remote.as_ref());
+        let (local, remote, attachment) = (local.as_ref(), remote.as_ref(), config.attachment()?);
         let socket = UnixDatagram::bind(local).map_err(Error::at(local, "bind"))?;
         socket.connect(remote).map_err(Error::at(remote, "connect to"))?;
-        Self::new(socket, remote.display().to_string(), config)
+        Self::attach(socket.into(), remote.display().to_string(), attachment, config)
     }
 
     /// Takes a connected stream or datagram socket: one that a
@@ -100,8 +99,10 @@ impl FrameSocket {
         name: impl Into<String>,
         config: &FrameSocketConfig,
     ) -> Result<Self> {
-        let (fd, name) = (socket.into(), name.into());
-        let attachment = config.attachment()?;
+        Self::attach(socket.into(), name.into(), config.attachment()?, config)
+    }
+
+    fn attach(fd: OwnedFd, name: String, attachment: Attachment, config: &FrameSocketConfig) -> Result<Self> {
         let kind = match sockopt::socket_type(&fd).map_err(Error::on("use the descriptor as a socket"))? {
             SocketType::STREAM => Kind::Stream,
             SocketType::DGRAM => Kind::Datagrams,
