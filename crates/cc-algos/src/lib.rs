@@ -8,7 +8,7 @@
 //! | `prague` | L4S: DCTCP's decrease, independent of short round trips, paced | draft-briscoe-iccrg-prague |
 //! | `ls-aimd-reno`, `ls-aimd-dctcp` | windows below one segment, on a departure clock | Ahmed 2019 |
 //! | `bbr` | paces by a model of the path, which losses only bound | draft-ietf-ccwg-bbr |
-//! | `copa` | moves towards the rate that weighs throughput against queueing delay | Arun and Balakrishnan 2018 |
+//! | `copa` | moves towards a rate that weighs throughput against delay | Arun and Balakrishnan 2018 |
 //! | `hstcp` | the larger the window, the faster it grows and the less it gives up | RFC 3649, RFC 3742 |
 //! | `scalable` | grows by a hundredth of a segment for each one acknowledged | Kelly 2003 |
 //! | `htcp` | grows the faster the longer ago the last loss | draft-leith-tcp-htcp |

@@ -1,11 +1,11 @@
-//! What is asked of all studies together.
+//! Options of a command, for all studies that it runs.
 
 use ackline_lab::stage::Stages;
 use ackline_plot::PlotOptions;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What is asked of all studies.
+/// Options for all studies.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Parts by name; empty: all.

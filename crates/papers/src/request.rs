@@ -1,12 +1,12 @@
-//! What is asked of a study.
+//! A request to a study: its parts, and how much of them.
 
-/// What can be asked of a study beyond its parts.
+/// An option that a study may have beyond its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knob {
     /// `--quick`: a smaller version that takes seconds or minutes, with every main claim of the
     /// paper in it.
     Quick,
-    /// `--seeds N`: so many runs with different seeds if the paper gives means.
+    /// `--seeds N`: N runs with different seeds if the paper gives means.
     Seeds,
     /// `--scale X`: the paper's durations or volumes times X.
     Scale,
@@ -24,7 +24,7 @@ impl Knob {
     }
 }
 
-/// What was asked of a study, checked against what it has.
+/// A request, checked against what the study has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Chosen parts, in the study's order; never empty if the engine made it.

@@ -1,4 +1,4 @@
-//! What became of a study: what it found, judged, and the files that say so.
+//! The result of a study: its findings, their judgement, and the files that were written.
 
 use super::data::Origin;
 use super::judgement::{Counts, Judgement, Verdict};

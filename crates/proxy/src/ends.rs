@@ -1,4 +1,4 @@
-//! Both ends of a connection: the client's, which may not have been answered yet, and that outside.
+//! Both ends of a connection: the client's, which may still wait for its SYN-ACK, and the outer one.
 
 use crate::clients::EarlyPermit;
 use crate::outside::Stream;

@@ -141,7 +141,7 @@ pub(crate) fn keep_alive(stream: &net::TcpStream) {
     let _ = sockopt::set_tcp_keepcnt(stream, PROBES);
 }
 
-/// Kind of client for which a socket exchanges datagrams with anybody.
+/// Kind of client that a socket without a fixed peer serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
     V4,

@@ -31,7 +31,7 @@ const MOST: usize = 128 << 10;
 /// A sender that was silent for this time no longer sends bulk data.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// A read of this many bytes is bulk data, which more will follow.
+/// A read of this size counts as bulk data: more will follow.
 const BULK: usize = 16 << 10;
 
 /// The part of a stream that is read.

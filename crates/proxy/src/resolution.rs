@@ -1,12 +1,14 @@
 //! The resolvers behind port 53 of the proxy's own addresses.
 //!
 //! ```text
-//!   client ── question ─► open questions ── one resolver at a time ─► answer ── whose number and question are open? ─► names, client
-//!                              └── no answer in time, a failure, an end ──► the next resolver
+//!   client ── question ─► open questions ── one resolver at a time ─► answer
+//!                              │                                        │ ID and question are open?
+//!                              │ no answer in time, a failure, an end   ▼
+//!                              └──────► the next resolver             names, client
 //! ```
 //!
-//! What is no answer to an open question changes nothing (RFC 5452, section 9.1): it reaches
-//! neither the client nor the table of names.
+//! An answer that fits no open question changes nothing (RFC 5452, section 9.1): it reaches neither
+//! the client nor the table of names.
 
 use crate::dns::framed::Framed;
 use crate::dns::question::{Question, is_unhelpful};

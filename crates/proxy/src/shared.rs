@@ -1,4 +1,4 @@
-//! What all connections and flows share, and the way that each of them goes.
+//! State that all connections and flows share, and the choice of each one's way.
 
 use crate::backlog::Backlog;
 use crate::clients::{FileLimits, Limits};
@@ -126,7 +126,7 @@ pub(crate) enum Way {
 }
 
 impl Shared {
-    /// What a proxy of this configuration shares.
+    /// The state of a new proxy.
     pub(crate) fn new(config: Config) -> Self {
         let machine = Arc::new(Machine::new(config.interface.clone()));
         Self {

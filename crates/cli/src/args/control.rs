@@ -105,13 +105,13 @@ pub(crate) struct SsArgs {
     /// Show each stack as a whole: connections by state, memory, queues, policies
     #[arg(short, long, conflicts_with_all = ["filter", "listening", "all", "info", "options", "memory", "extended"])]
     pub(crate) summary: bool,
-    /// TCP sockets; accepted as ss does, they are always shown
+    /// TCP sockets: always shown; accepted for compatibility with ss
     #[arg(short, long)]
     pub(crate) tcp: bool,
-    /// Numeric ports; accepted as ss does, they always are
+    /// Numeric ports: always; accepted for compatibility with ss
     #[arg(short, long)]
     pub(crate) numeric: bool,
-    /// Processes; accepted as ss does, they are always shown
+    /// Processes: always shown; accepted for compatibility with ss
     #[arg(short, long)]
     pub(crate) processes: bool,
     /// Print the results as JSON, with all fields in bytes and nanoseconds

@@ -696,8 +696,8 @@ version of ackline are the same.";
 /// written. Scenario, values, seed and version of ackline must be the same; a run that is there
 /// twice must be the same, too. If a point is missing, its number is named and nothing is written.
 ///
-/// The finished runs of folders of ackline evaluate are joined; ackline evaluate --out then runs
-/// what is missing and makes the table.
+/// For folders of ackline evaluate, joins the finished runs; ackline evaluate --out then runs what
+/// is missing and makes the table.
 #[derive(Args)]
 #[command(after_long_help = MERGE_EXAMPLES)]
 pub(crate) struct MergeArgs {
@@ -772,7 +772,7 @@ pub(crate) struct ReproduceArgs {
     /// fifo:99 [default: the usual one]
     ///
     /// Needs root, CAP_SYS_NICE, or limits that allow it (ulimit -e, ulimit -r). The threads of
-    /// hosts keep the usual priority. The page states it.
+    /// hosts keep the usual priority. The page states the priority.
     #[arg(long, value_name = "KIND:N", requires = "live", conflicts_with = "from")]
     pub(crate) priority: Option<Priority>,
     /// Only these tables or figures, as named by --list: 15.2 or 15.1,15.3

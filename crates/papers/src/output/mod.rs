@@ -1,4 +1,4 @@
-//! What is written of a study that was repeated: for a terminal, for programs, and as files.
+//! Output of a repeated study: for a terminal, for programs, and as files.
 
 pub(crate) mod json;
 pub(crate) mod store;

@@ -1,4 +1,5 @@
-//! What a stack asks the system and the runtime of tokio: memory, random numbers, kinds of threads.
+//! Services of the system and of tokio: the default memory budget, random numbers, kinds of
+//! runtimes.
 
 pub(crate) mod memory;
 pub(crate) mod random;

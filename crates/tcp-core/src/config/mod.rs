@@ -414,8 +414,8 @@ pub struct ConnConfig {
     pub ack_hold_limit: Duration,
     /// Restart from the initial window after an idle RTO (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
-    /// Keep a window that is not used for five minutes instead (RFC 7661). Only controls that are a
-    /// window that grows and shrinks ([`WindowGrowth`](crate::policy::window::WindowGrowth)) do.
+    /// Instead of that restart, keep an unused window for up to five minutes (RFC 7661). Only
+    /// controls made of a [`WindowGrowth`](crate::policy::window::WindowGrowth) do.
     pub window_phases: bool,
     /// Send only full segments until the send buffer fills, the cork is removed, or data has waited
     /// for 200 ms with nothing outstanding (`TCP_CORK` of Linux).

@@ -1,4 +1,4 @@
-//! Memory of an endpoint: the rings of its buffers, blocks to take again, and the budget of both.
+//! Memory of an endpoint: the rings of its buffers, blocks for reuse, and the budget of both.
 
 pub(crate) mod blocks;
 pub(crate) mod budget;

@@ -1,4 +1,4 @@
-//! Entries of policies whose type says all that a table needs.
+//! Table entries made from the type of a policy alone.
 
 use super::ack::{AckInit, AckPolicy, NewAckPolicy};
 use super::cc::NewCongestionControl;

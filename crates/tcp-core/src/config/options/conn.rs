@@ -331,7 +331,7 @@ pub static CONN: &[Key] = &[
         ..Key::flag("restart_after_idle", |c| &mut c.restart_after_idle)
     },
     Key {
-        summary: "keep a window that is not used for five minutes, in validated and non-validated phases, instead of that restart; of window controls",
+        summary: "instead of that restart, keep an unused window for up to five minutes, in validated and non-validated phases; window controls only",
         source: "RFC 7661 sections 4.3 and 4.4",
         ..Key::flag("window_phases", |c| &mut c.window_phases)
     },

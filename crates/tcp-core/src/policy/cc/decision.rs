@@ -126,8 +126,8 @@ pub enum Validation {
     ///
     /// [`FlowView::may_raise`]: super::FlowView::may_raise
     ByUse,
-    /// Use, as above, and the algorithm's own phases (RFC 7661): it is told of an idle time as of a
-    /// restart, and the window may outlast that.
+    /// As [`ByUse`](Self::ByUse), but the algorithm has the phases of RFC 7661: an idle period is
+    /// reported to it as a restart, and its window may outlast that.
     ByPhase,
     /// The pace: the window only bounds the flight, follows the algorithm's model of the path, and
     /// outlasts idleness. For algorithms that pace at a rate of their own.

@@ -137,8 +137,8 @@ pub struct CcInit {
     pub granularity: Duration,
     /// What a decrease starts from if the window is not the limit.
     pub decrease_from: DecreaseFrom,
-    /// A window that is not used is kept, in the phases of RFC 7661; the window is IW, to which the
-    /// longest of them leads. `None`: the core restarts it ([`Validation::ByUse`]).
+    /// IW, for the phases of RFC 7661, in which an unused window is kept and at last halved, but not
+    /// below IW. `None`: the core restarts an unused window ([`Validation::ByUse`]).
     pub phases: Option<Window>,
     /// Smoothed RTT of RFC 6298; `None` before a sample.
     pub srtt: Option<Duration>,

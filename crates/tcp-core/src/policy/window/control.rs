@@ -18,13 +18,13 @@ use alloc::sync::Arc;
 pub struct WindowControl<G> {
     growth: G,
     windows: Windows,
-    /// `None` before the first congestion, to save memory on most connections.
     rare: Option<Box<Rare<G>>>,
 }
 
-/// What most connections never need: one pointer for all of it.
+/// State that most connections never have, behind one pointer to save their memory.
 #[derive(Clone, Debug)]
 struct Rare<G> {
+    /// `None` before the first congestion.
     saved: Option<Saved<G>>,
     /// RFC 7661, if the connection asks for it.
     phases: Option<Phases>,

@@ -1,12 +1,12 @@
-//! Validated and non-validated phases (RFC 7661): what becomes of a window that the application does
-//! not use.
+//! Validated and non-validated phases (RFC 7661) of a window that the application does not use.
 //!
 //! ```text
-//!             pipeACK >= cwnd / 2, or undefined          pipeACK < cwnd / 2
-//!   ┌──────────────┐                                     ┌──────────────────┐ 5 minutes: ssthresh >= 3/4 cwnd,
-//!   │  validated   │ ──────────────────────────────────► │  non-validated   │ ─────────┐    cwnd / 2
-//!   │              │ ◄────────────────────────────────── │  cwnd is kept    │ ◄────────┘
-//!   └──────────────┘   used, a loss, a mark, a timeout   └──────────────────┘
+//!    pipeACK >= cwnd / 2, or undefined       pipeACK < cwnd / 2
+//!   ┌─────────────┐                        ┌─────────────────┐ 5 minutes:
+//!   │  validated  │ ─────────────────────► │  non-validated  │ ─────────┐ ssthresh >= 3/4 cwnd,
+//!   │             │ ◄───────────────────── │  cwnd is kept   │ ◄────────┘ cwnd / 2
+//!   └─────────────┘  used, a loss, a mark, └─────────────────┘
+//!                    a timeout
 //! ```
 //!
 //! The window is neither lowered while it is not used, as by RFC 5681, section 4.1, nor raised. If
