@@ -2,8 +2,9 @@
 
 use crate::Outcome;
 use crate::case::PACKET;
+use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::device::tun::{Tun, TunConfig};
-use ackline_runtime::device::{DeviceCaps, DeviceStats, RxPacket, TxChecksum};
+use ackline_runtime::device::{DeviceCaps, DeviceStats, RxPacket};
 use ackline_runtime::netlink::InterfaceAddress;
 use ackline_runtime::netns::{Namespace, enter_user_net_namespace};
 use ackline_runtime::stats::Distribution;
@@ -12,7 +13,6 @@ use ackline_tcp_core::{Duration, Instant};
 use ipnet::{IpNet, Ipv4Net};
 use rustix::thread::Timespec;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -127,13 +127,7 @@ impl Device for TimedTun {
         self.tun.try_recv()
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
         let now = timer::now();
         if let Some(stamp) = header.get(HEADERS..).and_then(|payload| payload.first_chunk()) {
             let mut handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,7 +139,7 @@ impl Device for TimedTun {
             let delay = now.since(Instant::from_nanos(u64::from_be_bytes(*stamp)));
             handed.delay.record(delay.saturating_sub(self.path));
         }
-        self.tun.try_send(header, payload, segment_size, checksum)
+        self.tun.try_send(packet)
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,6 +1,6 @@
 //! A device that remembers when packets with data went through it.
 
-use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
+use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxPacket};
 use ackline_runtime::timer;
 use ackline_tcp_core::{Duration, Instant};
 use std::io;
@@ -95,18 +95,12 @@ impl<D: Device> Device for LoggingDevice<D> {
         Ok(packet)
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
         let at = timer::now();
-        self.device.try_send(header, payload, segment_size, checksum)?;
-        let bytes = (payload[0].len() + payload[1].len()) as u64;
+        self.device.try_send(packet)?;
+        let bytes = (packet.payload[0].len() + packet.payload[1].len()) as u64;
         if self.way == Way::Sent && bytes > 0 {
-            self.log.add(Departure { at, segments: segments(bytes, segment_size) });
+            self.log.add(Departure { at, segments: segments(bytes, packet.segment_size) });
         }
         Ok(())
     }

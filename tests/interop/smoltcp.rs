@@ -4,9 +4,10 @@ use super::support::stream::{self, bytes, read_all, write_all};
 use super::support::watchdog::Watchdog;
 use super::support::{KERNEL4, STACK4, seed};
 use ackline::Registry;
+use ackline_runtime::device::Device;
+use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_runtime::device::impair::{ImpairConfig, Impaired, Impairment};
-use ackline_runtime::device::{Device, TxChecksum};
 use ackline_runtime::{Stack, TcpStream, timer};
 use ackline_tcp_core::{Duration, ListenOn};
 use smoltcp::iface::{Config, Context, Interface, SocketSet};
@@ -130,7 +131,7 @@ impl<D: Device> phy::TxToken for TxToken<'_, D> {
         let mut packet = vec![0; len];
         let result = f(&mut packet);
         // A full device loses the packet; smoltcp sends it again.
-        let _ = self.0.try_send(&packet, [&[], &[]], None, TxChecksum::Complete);
+        let _ = self.0.try_send(&OutgoingPacket::whole(&packet));
         result
     }
 }

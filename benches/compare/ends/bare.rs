@@ -8,6 +8,7 @@ use super::{Meter, runtime};
 use crate::case::Act;
 use crate::net::{HERE, PEER, PORT};
 use ackline_runtime::device::Device;
+use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::timer;
 use ackline_tcp_core::SeqNum;
 use ackline_tcp_core::wire::{
@@ -217,7 +218,11 @@ impl Bare {
         let mut buf = HeaderBuf::new();
         let emitted = emit_tcp(&header, [data, &[]], self.checksum, &mut buf).map_err(io::Error::other)?;
         let size = if data.len() > usize::from(MSS) { NonZeroU16::new(MSS) } else { None };
-        self.device.try_send(buf.as_slice(), [data, &[]], size, emitted.checksum)
+        self.device.try_send(
+            &OutgoingPacket::new(buf.as_slice(), [data, &[]])
+                .with_segment_size(size)
+                .with_checksum(emitted.checksum),
+        )
     }
 
     fn try_next(&mut self) -> io::Result<Option<Segment>> {

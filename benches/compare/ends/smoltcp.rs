@@ -3,7 +3,8 @@
 use super::{CHUNK, Meter, runtime};
 use crate::case::Act;
 use crate::net::{HERE, PEER, PORT, PREFIX};
-use ackline_runtime::device::{Device, TxChecksum};
+use ackline_runtime::device::Device;
+use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::timer;
 use ackline_tcp_core::Instant;
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
@@ -207,7 +208,7 @@ impl phy::TxToken for TxToken<'_> {
         let packet = &mut packet[..len];
         let result = f(packet);
         // A full device loses the packet; smoltcp sends it again.
-        let _ = self.0.try_send(packet, [&[], &[]], None, TxChecksum::Complete);
+        let _ = self.0.try_send(&OutgoingPacket::whole(packet));
         result
     }
 }

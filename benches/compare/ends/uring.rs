@@ -6,11 +6,10 @@
 //! it must stay where it is until the call.
 
 use ackline_runtime::device::tun::Tun;
-use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
+use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxPacket};
 use io_uring::{IoUring, opcode, types};
 use std::collections::VecDeque;
 use std::io;
-use std::num::NonZeroU16;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::task::{Context, Poll};
 
@@ -101,13 +100,8 @@ impl Device for Uring {
         }
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        _: Option<NonZeroU16>,
-        _: TxChecksum,
-    ) -> io::Result<()> {
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let &OutgoingPacket { header, payload, .. } = packet;
         let packet = &mut self.writes[self.waiting];
         packet.clear();
         [header, payload[0], payload[1]].iter().for_each(|part| packet.extend_from_slice(part));

@@ -1,7 +1,7 @@
 //! A port of the simulation and the device at it.
 
 use ackline_netsim::{NodeId, Sim, SuperPacket};
-use ackline_runtime::device::TxChecksum;
+use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::stats::Distribution;
 use ackline_runtime::{Device, timer};
 use ackline_tcp_core::wire::gso::split_received;
@@ -106,10 +106,14 @@ impl Port {
             let late = timer::now().since(epoch + at.since(Instant::ZERO));
             let octets = packet.octets();
             let outcome = match packet.super_packet {
-                None => device.try_send(&octets, [&[], &[]], None, TxChecksum::Complete),
+                None => device.try_send(&OutgoingPacket::whole(&octets)),
                 Some(SuperPacket { header_len, segment_size, checksum }) => {
                     let (header, data) = octets.split_at(header_len.min(octets.len()));
-                    device.try_send(header, [data, &[]], Some(segment_size), checksum)
+                    device.try_send(
+                        &OutgoingPacket::new(header, [data, &[]])
+                            .with_segment_size(Some(segment_size))
+                            .with_checksum(checksum),
+                    )
                 }
             };
             (late, outcome)

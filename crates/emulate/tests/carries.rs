@@ -5,7 +5,7 @@ use ackline_netsim::impair::{Corrupt, DropList, Which};
 use ackline_netsim::queue::{DropTail, Limit};
 use ackline_netsim::{Egress, LinkSpec, Sim, SuperPacket, serialisation};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
-use ackline_runtime::device::{Device as _, RxChecksum, RxPacket, TxChecksum};
+use ackline_runtime::device::{Device as _, OutgoingPacket, RxChecksum, RxPacket, TxChecksum};
 use ackline_runtime::{Pacing, timer};
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::{
@@ -30,7 +30,7 @@ fn packet(number: u8, len: usize) -> Vec<u8> {
 }
 
 fn send(device: &mut Channel, packet: &[u8]) {
-    device.try_send(packet, [&[], &[]], None, TxChecksum::Complete).expect("room");
+    device.try_send(&OutgoingPacket::whole(packet)).expect("room");
 }
 
 async fn receive(device: &mut Channel) -> Vec<u8> {
@@ -213,7 +213,12 @@ async fn a_super_packet_is_split_into_packets_that_a_queue_sees() {
     let (mut emulator, mut sim, mut a, mut b) = with_offload(link, Offload::Split);
     let data: Vec<u8> = (0..4_500_u32).map(|place| (place / 100) as u8).collect();
     let (header, checksum) = super_packet(&data);
-    a.try_send(header.as_slice(), [&data, &[]], SEGMENT, checksum).expect("room");
+    a.try_send(
+        &OutgoingPacket::new(header.as_slice(), [&data, &[]])
+            .with_segment_size(SEGMENT)
+            .with_checksum(checksum),
+    )
+    .expect("room");
     let arrivals = async {
         let mut arrived = vec![];
         for _ in 0..3 {
@@ -248,7 +253,12 @@ async fn a_whole_super_packet_has_one_fate_and_the_time_of_all_its_packets() {
     let (header, checksum) = super_packet(&data);
     let start = timer::now();
     for _ in 0..3 {
-        a.try_send(header.as_slice(), [&data, &[]], SEGMENT, checksum).expect("room");
+        a.try_send(
+            &OutgoingPacket::new(header.as_slice(), [&data, &[]])
+                .with_segment_size(SEGMENT)
+                .with_checksum(checksum),
+        )
+        .expect("room");
     }
     let arrival = async {
         loop {
@@ -310,9 +320,11 @@ async fn what_left_its_checksum_to_the_device_has_a_complete_one_on_the_wire() {
         let udp = UdpHeader { src: ends[0], dst: ends[1], ttl: 64 };
         let mut buf = HeaderBuf::new();
         let emitted = emit_udp(&udp, [b"data", &[]], TxChecksumMode::Partial, &mut buf).expect("it fits");
-        a.try_send(buf.as_slice(), [b"data", &[]], None, emitted.checksum).expect("room");
+        a.try_send(&OutgoingPacket::new(buf.as_slice(), [b"data", &[]]).with_checksum(emitted.checksum))
+            .expect("room");
         let (header, checksum) = super_packet(b"data");
-        a.try_send(header.as_slice(), [b"data", &[]], None, checksum).expect("room");
+        a.try_send(&OutgoingPacket::new(header.as_slice(), [b"data", &[]]).with_checksum(checksum))
+            .expect("room");
         let arrivals = async { [receive(&mut b).await, receive(&mut b).await] };
         let arrived = tokio::select! {
             ended = emulator.run(&mut sim) => panic!("{ended:?}"),

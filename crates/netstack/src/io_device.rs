@@ -1,9 +1,8 @@
 //! A device over what reads and writes one IP packet per call, like the TUN devices of most crates.
 
 use crate::queue::Sender;
-use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
+use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxPacket};
 use std::io;
-use std::num::NonZeroU16;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -117,15 +116,9 @@ impl<D: AsyncRead + AsyncWrite + Unpin + Send> Device for IoDevice<D> {
         Ok(RxPacket::new(self.buffer.get(prefix..length).unwrap_or_default()))
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        _: Option<NonZeroU16>,
-        _: TxChecksum,
-    ) -> io::Result<()> {
-        let length = header.len() + payload[0].len() + payload[1].len();
-        if length > self.mtu as usize {
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let &OutgoingPacket { header, .. } = packet;
+        if packet.length() > self.mtu as usize {
             self.stats.tx_errors += 1;
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the packet is larger than the MTU"));
         }
@@ -140,9 +133,7 @@ impl<D: AsyncRead + AsyncWrite + Unpin + Send> Device for IoDevice<D> {
             let is_ipv4 = header.first().is_some_and(|first| first >> 4 == 4);
             self.unsent.extend_from_slice(&information(is_ipv4));
         }
-        self.unsent.extend_from_slice(header);
-        self.unsent.extend_from_slice(payload[0]);
-        self.unsent.extend_from_slice(payload[1]);
+        packet.append_to(&mut self.unsent);
         match self.poll_drain(cx) {
             Poll::Ready(outcome) => outcome,
             // It is sent before the next one, by the task that waits.
@@ -229,7 +220,7 @@ mod tests {
         assert_eq!(poll_fn(|cx| received.poll_next(cx)).await, Some(vec![0x25, 1, 2]));
         assert_eq!(device.stats().rx_malformed, 1);
 
-        device.try_send(&packet(), [&[], &[]], None, TxChecksum::Complete).expect("sent");
+        device.try_send(&OutgoingPacket::whole(&packet())).expect("sent");
         let mut sent = [0; 24];
         far.read_exact(&mut sent).await.expect("read");
         assert_eq!(sent[4..], packet());
@@ -245,7 +236,7 @@ mod tests {
         let mut send = |ttl: u8| {
             let mut packet = packet();
             packet[8] = ttl;
-            device.try_send(&packet, [&[], &[]], None, TxChecksum::Complete).map_err(|error| error.kind())
+            device.try_send(&OutgoingPacket::whole(&packet)).map_err(|error| error.kind())
         };
         assert_eq!((send(1), send(2), send(3)), (Ok(()), Ok(()), Err(io::ErrorKind::WouldBlock)));
         let mut first = [0; 20];

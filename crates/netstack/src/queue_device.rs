@@ -2,9 +2,8 @@
 //! lies, and what the stack sends is written once.
 
 use crate::queue::{NotSent, Receiver, Sender};
-use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum};
+use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxBatch, RxPacket};
 use std::io;
-use std::num::NonZeroU16;
 use std::task::{Context, Poll};
 
 /// Packets that are received together.
@@ -35,20 +34,15 @@ impl QueueDevice {
         Ok(())
     }
 
-    fn send(&self, header: &[u8], payload: [&[u8]; 2]) -> io::Result<()> {
-        let length = header.len() + payload[0].len() + payload[1].len();
-        if length > self.mtu as usize {
+    fn send(&self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        if packet.length() > self.mtu as usize {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the packet is larger than the MTU"));
         }
         // Before the copy. Another sender may take the room meanwhile; then this one waits.
         if !self.outgoing.has_room() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let mut packet = Vec::with_capacity(length);
-        packet.extend_from_slice(header);
-        packet.extend_from_slice(payload[0]);
-        packet.extend_from_slice(payload[1]);
-        self.outgoing.try_send(packet).map_err(|error| match error {
+        self.outgoing.try_send(packet.to_vec()).map_err(|error| match error {
             NotSent::Full(_) => io::ErrorKind::WouldBlock.into(),
             NotSent::Closed => gone(),
         })
@@ -80,19 +74,13 @@ impl Device for QueueDevice {
         Ok(())
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        _: Option<NonZeroU16>,
-        _: TxChecksum,
-    ) -> io::Result<()> {
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
         // Such a device is given no super-packets and no partial checksums.
-        let outcome = self.send(header, payload);
+        let outcome = self.send(packet);
         match &outcome {
             Ok(()) => {
                 self.stats.tx_packets += 1;
-                self.stats.tx_bytes += (header.len() + payload[0].len() + payload[1].len()) as u64;
+                self.stats.tx_bytes += packet.length() as u64;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stats.tx_full += 1,
             Err(_) => self.stats.tx_errors += 1,

@@ -5,8 +5,9 @@ use ackline_netstack::ipstack::{
     IpNumber, IpStack, IpStackConfig, IpStackError, IpStackStream, TcpConfig, TcpOptions,
 };
 use ackline_netstack::netstack_smoltcp::{Stack, StackBuilder, TcpListener, udp};
+use ackline_runtime::device::Device as _;
+use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
-use ackline_runtime::device::{Device as _, TxChecksum};
 use ackline_tcp_core::wire::{self, HeaderBuf, IcmpEmit, IcmpHeader, TxChecksumMode, UdpHeader};
 use futures_util::{SinkExt as _, StreamExt as _};
 use std::future::poll_fn;
@@ -81,7 +82,7 @@ fn client_before(stack: Stack) -> ackline_runtime::Stack {
                 packet = from_stack.next() => {
                     let packet = packet.expect("no end").expect("a packet");
                     poll_fn(|cx| far.poll_writable(cx)).await.expect("room");
-                    let sent = far.try_send(&packet, [&[], &[]], None, TxChecksum::Complete);
+                    let sent = far.try_send(&OutgoingPacket::whole(&packet));
                     assert!(sent.is_ok(), "{sent:?}");
                 }
             }
@@ -311,7 +312,7 @@ fn client_at(wire: UnixDatagram) -> ackline_runtime::Stack {
                 length = wire.recv(&mut buffer) => {
                     let Ok(length) = length else { return };
                     poll_fn(|cx| far.poll_writable(cx)).await.expect("room");
-                    let sent = far.try_send(&buffer[..length], [&[], &[]], None, TxChecksum::Complete);
+                    let sent = far.try_send(&OutgoingPacket::whole(&buffer[..length]));
                     assert!(sent.is_ok(), "{sent:?}");
                 }
             }

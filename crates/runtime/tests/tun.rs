@@ -3,7 +3,7 @@
 use ackline_runtime::Error;
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::device::tun_tap::TunTap;
-use ackline_runtime::device::{Device, RxChecksum, TxChecksum, inherited};
+use ackline_runtime::device::{Device, OutgoingPacket, RxChecksum, TxChecksum, inherited};
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::netns::Namespace;
 use ackline_runtime::testing::{isolated, skip};
@@ -116,7 +116,7 @@ fn answers_a_ping<D: Device>(device: &mut D) {
         block_on(async {
             let reply = receive(device, |packet, _| echo_reply_v4(packet)).await;
             device
-                .try_send(&reply[..20], [&reply[20..24], &reply[24..]], None, TxChecksum::Complete)
+                .try_send(&OutgoingPacket::new(&reply[..20], [&reply[20..24], &reply[24..]]))
                 .expect("sent");
         });
         let answered = kernel.join().expect("no panic").expect("in the namespace").expect("a raw socket");
@@ -165,7 +165,7 @@ fn follows_its_interface<D: Device>(mut device: D, name: &str) {
     let index = netlink.interface(name).expect("there").index;
     // IPv4 with a header only, to nobody.
     let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 59, 0, 0, 10, 77, 0, 2, 10, 77, 0, 1];
-    let send = |device: &mut D| device.try_send(&packet, [&[], &[]], None, TxChecksum::Complete);
+    let send = |device: &mut D| device.try_send(&OutgoingPacket::whole(&packet));
     block_on(async {
         send(&mut device).expect("sent");
         netlink.set_down(index).expect("down");
@@ -342,7 +342,9 @@ impl TinyTcp {
 
     fn send<D: Device>(&self, device: &mut D, header: &[u8]) {
         let start = self.tcp_at() as u16;
-        device.try_send(header, [&[], &[]], None, TxChecksum::Partial { start, offset: 16 }).expect("sent");
+        device
+            .try_send(&OutgoingPacket::whole(header).with_checksum(TxChecksum::Partial { start, offset: 16 }))
+            .expect("sent");
     }
 }
 
@@ -576,7 +578,13 @@ fn what_the_device_cannot_carry_is_refused() {
         let mut plain = Tun::create(&config().plain())?;
         let refused = |device: &mut Tun, size: Option<u16>, len: usize, checksum| {
             let size = size.and_then(NonZeroU16::new);
-            let error = device.try_send(&header, [&body[..len], &[]], size, checksum).expect_err("refused");
+            let error = device
+                .try_send(
+                    &OutgoingPacket::new(&header, [&body[..len], &[]])
+                        .with_segment_size(size)
+                        .with_checksum(checksum),
+                )
+                .expect_err("refused");
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
         };
         refused(&mut plain, None, 1461, TxChecksum::Complete);

@@ -3,7 +3,7 @@
 
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::device::tun_rs::{TunRs, tun_rs::DeviceBuilder};
-use ackline_runtime::device::{Device, TxChecksum};
+use ackline_runtime::device::{Device, OutgoingPacket, TxChecksum};
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::netns::Namespace;
 use ackline_runtime::testing::{has_programs, isolated};
@@ -101,7 +101,8 @@ fn what_the_device_cannot_carry_is_refused() {
             let (header, body) = ([0x45; 40], [0; 2_000]);
             let partial = TxChecksum::Partial { start: 20, offset: 16 };
             for (length, checksum) in [(1_361, TxChecksum::Complete), (100, partial)] {
-                let refused = device.try_send(&header, [&body[..length], &[]], None, checksum);
+                let refused = device
+                    .try_send(&OutgoingPacket::new(&header, [&body[..length], &[]]).with_checksum(checksum));
                 assert_eq!(refused.expect_err("refused").kind(), io::ErrorKind::InvalidInput);
             }
             assert_eq!(device.stats().tx_errors, 2);

@@ -9,10 +9,11 @@
 //! The file is WireGuard's, with one peer: `PrivateKey`, `Address` and `ListenPort` of the
 //! interface, `PublicKey`, `AllowedIPs`, `PresharedKey`, `Endpoint` and `PersistentKeepalive` of the peer.
 
+use ackline::runtime::device::OutgoingPacket;
 use ackline::Stack;
 use ackline::core::ListenOn;
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
-use ackline::runtime::device::{Device as _, TxChecksum};
+use ackline::runtime::device::Device as _;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use boringtun::noise::{Tunn, TunnResult};
 use boringtun::x25519::{PublicKey, StaticSecret};
@@ -131,7 +132,7 @@ impl Tunnel {
                         self.peer = Some(from);
                         if self.allowed.iter().any(|network| network.contains::<&IpAddr>(&source)) {
                             // A full stack loses packets, as a link does.
-                            let _ = self.packets.try_send(packet, [&[], &[]], None, TxChecksum::Complete);
+                            let _ = self.packets.try_send(&OutgoingPacket::whole(packet));
                         }
                         break;
                     }

@@ -1,10 +1,11 @@
 //! The two that count: a socket of the kernel on a TUN device, and an endpoint in virtual time.
 
 use ackline::Registry;
+use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::netlink::InterfaceAddress;
 use ackline_runtime::{Device as _, Error};
-use ackline_tcp_core::wire::{RxPacket, TxChecksum};
+use ackline_tcp_core::wire::RxPacket;
 use ackline_tcp_core::{
     AcceptConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, TxBudget,
 };
@@ -85,7 +86,7 @@ fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
 impl Subject for Kernel {
     fn take(&mut self, packet: &[u8]) {
         let Self { tun, .. } = self;
-        until("room", || match tun.try_send(packet, [&[], &[]], None, TxChecksum::Complete) {
+        until("room", || match tun.try_send(&OutgoingPacket::whole(packet)) {
             Ok(()) => Some(()),
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
             Err(error) => panic!("{error}"),

@@ -9,6 +9,7 @@ use crate::net::accept;
 use ackline::core::wire::{RxChecksum, TxChecksum};
 use ackline::core::{Duration, Instant};
 use ackline::runtime::device::Device;
+use ackline::runtime::device::OutgoingPacket;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::InterfaceAddress;
 use ackline::runtime::netns::Namespace;
@@ -77,7 +78,11 @@ impl Packet {
             RxChecksum::Partial => TxChecksum::Partial { start: ip as u16, offset: 16 },
             _ => TxChecksum::Complete,
         };
-        device.try_send(header, [data, &[]], self.segment_size, checksum)
+        device.try_send(
+            &OutgoingPacket::new(header, [data, &[]])
+                .with_segment_size(self.segment_size)
+                .with_checksum(checksum),
+        )
     }
 }
 

@@ -8,8 +8,9 @@
 use crate::servers::socks;
 use crate::world::*;
 use ackline_proxy::{Config, Exit, Publish};
+use ackline_runtime::device::Device as _;
+use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
-use ackline_runtime::device::{Device as _, TxChecksum};
 use ackline_runtime::{Stack, TcpListener, TcpSocket};
 use ackline_tcp_core::wire::{
     HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpFlags, TcpHeader, Transport, TxChecksumMode,
@@ -225,7 +226,7 @@ impl Wire {
         (header.seq, header.ack, header.flags, header.window) = (SeqNum(seq), ack, flags, 65_535);
         let mut buf = HeaderBuf::new();
         emit_tcp(&header, [data, &[]], TxChecksumMode::Complete, &mut buf).expect("a segment");
-        self.0.try_send(buf.as_slice(), [data, &[]], None, TxChecksum::Complete).expect("room");
+        self.0.try_send(&OutgoingPacket::new(buf.as_slice(), [data, &[]])).expect("room");
     }
 
     /// Sends an ICMP error about what came.
@@ -235,7 +236,7 @@ impl Wire {
         let quoted = &about.bytes[..28];
         let mut buf = HeaderBuf::new();
         emit_icmp(&header, [quoted, &[]], &mut buf).expect("a message");
-        self.0.try_send(buf.as_slice(), [quoted, &[]], None, TxChecksum::Complete).expect("room");
+        self.0.try_send(&OutgoingPacket::new(buf.as_slice(), [quoted, &[]])).expect("room");
     }
 }
 

@@ -3,12 +3,11 @@
 use crate::world::*;
 use ackline_proxy::{Config, Limits};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
-use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
+use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxPacket};
 use ackline_runtime::{Stack, TcpSocket, TcpStream};
 use ackline_tcp_core::wire::checksum::checksum;
 use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
-use std::num::NonZeroU16;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
@@ -110,14 +109,8 @@ impl Device for Flooded {
         Ok(RxPacket::new(&self.packet))
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        self.device.try_send(header, payload, segment_size, checksum)
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        self.device.try_send(packet)
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -4,7 +4,7 @@
 //! loses nothing: a full queue makes the sender wait.
 
 use super::batch::{Gathered, MOST};
-use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum};
+use super::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxBatch, RxChecksum, RxPacket, TxChecksum};
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroU16;
@@ -109,15 +109,9 @@ impl Channel {
         !lock(&self.outgoing).closed
     }
 
-    fn send(
-        &self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let length = header.len() + payload[0].len() + payload[1].len();
-        self.caps().admit(length, header.len(), segment_size, checksum)?;
+    fn send(&self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let &OutgoingPacket { segment_size, checksum, .. } = packet;
+        self.caps().admit(packet)?;
         let mut bytes = {
             let mut queue = lock(&self.outgoing);
             if queue.closed {
@@ -132,10 +126,8 @@ impl Channel {
             queue.spare.pop().unwrap_or_default()
         };
         // Nobody else sends in this direction, so the room is still there after the copy.
-        bytes.reserve_exact(length);
-        bytes.extend_from_slice(header);
-        bytes.extend_from_slice(payload[0]);
-        bytes.extend_from_slice(payload[1]);
+        bytes.reserve_exact(packet.length());
+        packet.append_to(&mut bytes);
         let checksum = match checksum {
             TxChecksum::Complete => RxChecksum::Verify,
             TxChecksum::Partial { .. } => RxChecksum::Partial,
@@ -143,7 +135,7 @@ impl Channel {
         };
         let reader = {
             let mut queue = lock(&self.outgoing);
-            queue.bytes += length;
+            queue.bytes += packet.length();
             queue.packets.push_back(Packet { bytes, segment_size, checksum });
             queue.reader.take()
         };
@@ -206,15 +198,9 @@ impl Device for Channel {
         Ok(())
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let outcome = self.send(header, payload, segment_size, checksum);
-        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let outcome = self.send(packet);
+        self.stats.sent(packet.length(), &outcome);
         outcome
     }
 
@@ -326,7 +312,7 @@ mod tests {
     }
 
     fn send(channel: &mut Channel, bytes: &[u8]) -> Result<(), io::ErrorKind> {
-        channel.try_send(bytes, [&[], &[]], None, TxChecksum::Complete).map_err(|error| error.kind())
+        channel.try_send(&OutgoingPacket::whole(bytes)).map_err(|error| error.kind())
     }
 
     fn receive(channel: &mut Channel) -> Result<Vec<u8>, io::ErrorKind> {
@@ -337,7 +323,12 @@ mod tests {
     fn packets_arrive_in_order_with_what_is_known_of_them() {
         let (mut near, mut far) = Channel::pair(ChannelConfig::default());
         let mut send = |payload: [&[u8]; 2], segment_size, checksum| {
-            near.try_send(b"header", payload, segment_size, checksum).expect("room");
+            near.try_send(
+                &OutgoingPacket::new(b"header", payload)
+                    .with_segment_size(segment_size)
+                    .with_checksum(checksum),
+            )
+            .expect("room");
         };
         send([b"", b""], None, TxChecksum::Complete);
         send([b"one", b"two"], None, PARTIAL);
@@ -385,7 +376,11 @@ mod tests {
     fn what_the_pair_cannot_carry_is_refused() {
         let refused = |config: ChannelConfig, length: usize, segment_size, checksum| {
             let (mut near, mut far) = Channel::pair(config);
-            let error = near.try_send(&[0x45; 40], [&vec![0; length], &[]], segment_size, checksum);
+            let error = near.try_send(
+                &OutgoingPacket::new(&[0x45; 40], [&vec![0; length], &[]])
+                    .with_segment_size(segment_size)
+                    .with_checksum(checksum),
+            );
             assert_eq!(error.expect_err("refused").kind(), InvalidInput);
             assert_eq!(near.stats().tx_errors, 1);
             assert_eq!(receive(&mut far), Err(WouldBlock));

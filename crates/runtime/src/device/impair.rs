@@ -4,7 +4,7 @@
 //! For tests between a stack and a peer that cannot be simulated. It runs in real time, so two runs
 //! with one seed draw the same fates but may apply them to different packets.
 
-use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum};
+use super::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxChecksum, RxPacket, TxChecksum};
 use crate::timer::{self, Timer};
 use ackline_tcp_core::wire::gso::{self, Segments};
 use ackline_tcp_core::wire::{HeaderBuf, TxChecksumMode};
@@ -164,7 +164,11 @@ impl<D: Device> Impaired<D> {
             let Packet { bytes, header, segment_size, checksum } = entry.get();
             // `header` was the length of a part of `bytes`.
             let (header, payload) = bytes.split_at(*header);
-            match self.inner.try_send(header, [payload, &[]], *segment_size, *checksum) {
+            match self.inner.try_send(
+                &OutgoingPacket::new(header, [payload, &[]])
+                    .with_segment_size(*segment_size)
+                    .with_checksum(*checksum),
+            ) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.blocked = true;
                     return;
@@ -231,21 +235,15 @@ impl<D: Device> Device for Impaired<D> {
         Ok(RxPacket::new(&self.lent).with_segment_size(segment_size).with_checksum(checksum))
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let bytes = [header, payload[0], payload[1]].concat();
-        self.caps().admit(bytes.len(), header.len(), segment_size, checksum)?;
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        self.caps().admit(packet)?;
         let now = timer::now();
         self.release(now);
         if self.outgoing.waiting.len() >= self.queue_packets {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let packet = Packet { bytes, header: header.len(), segment_size, checksum };
+        let &OutgoingPacket { header, segment_size, checksum, .. } = packet;
+        let packet = Packet { bytes: packet.to_vec(), header: header.len(), segment_size, checksum };
         self.outgoing.enter(now, packet, self.super_packets, TxChecksum::Complete);
         self.release(now);
         if !self.outgoing.waiting.is_empty()

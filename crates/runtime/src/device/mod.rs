@@ -35,6 +35,7 @@ mod interface;
 #[cfg(feature = "tun")]
 mod lending;
 mod neighbour_stats;
+mod outgoing;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "raw")]
 pub mod raw;
@@ -64,10 +65,10 @@ pub use batch::RxBatch;
 #[cfg(feature = "tun")]
 pub use inherited::inherited;
 pub use neighbour_stats::NeighbourStats;
+pub use outgoing::OutgoingPacket;
 
 use ackline_tcp_core::steering::Steering;
 use std::io;
-use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 use std::task::{Context, Poll};
 
@@ -133,18 +134,11 @@ pub trait Device: Send {
         &[]
     }
 
-    /// Sends one packet, or one super-packet of `segment_size` payload bytes per wire packet, all
-    /// of it or nothing.
+    /// Sends one packet or super-packet, all of it or nothing.
     ///
     /// # Errors
     /// `WouldBlock` if the device is full; see [`Device`] for the others.
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()>;
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()>;
 
     /// Ready when a packet may be waiting.
     ///
@@ -207,14 +201,8 @@ macro_rules! forward_device {
             $inner.sent_link()
         }
 
-        fn try_send(
-            &mut $self,
-            header: &[u8],
-            payload: [&[u8]; 2],
-            segment_size: Option<std::num::NonZeroU16>,
-            checksum: $crate::device::TxChecksum,
-        ) -> std::io::Result<()> {
-            $inner.try_send(header, payload, segment_size, checksum)
+        fn try_send(&mut $self, packet: &$crate::device::OutgoingPacket<'_>) -> std::io::Result<()> {
+            $inner.try_send(packet)
         }
 
         fn poll_readable(&mut $self, cx: &mut std::task::Context<'_>) -> std::task::Poll<std::io::Result<()>> {
@@ -280,16 +268,10 @@ impl DeviceCaps {
         Self { mtu, max_super_packet: 65_535, tx_checksum_offload: true, rx_checksum_offload: true }
     }
 
-    /// Checks that a packet of `length` bytes, `header` of them headers, can be carried.
-    fn admit(
-        &self,
-        length: usize,
-        header: usize,
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let mtu = self.mtu as usize;
-        match segment_size {
+    /// Checks that a packet can be carried.
+    fn admit(&self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let (mtu, length) = (self.mtu as usize, packet.length());
+        match packet.segment_size {
             None if length > mtu => return Err(unsendable("the packet is larger than the MTU")),
             Some(_) if self.max_super_packet == 0 => {
                 return Err(unsendable("this device carries no super-packets"));
@@ -297,12 +279,12 @@ impl DeviceCaps {
             Some(_) if length > self.max_super_packet as usize => {
                 return Err(unsendable("the super-packet is larger than the device carries"));
             }
-            Some(size) if length.min(header + usize::from(size.get())) > mtu => {
+            Some(size) if length.min(packet.header.len() + usize::from(size.get())) > mtu => {
                 return Err(unsendable("the super-packet's segments are larger than the MTU"));
             }
             _ => {}
         }
-        if !self.tx_checksum_offload && checksum != TxChecksum::Complete {
+        if !self.tx_checksum_offload && packet.checksum != TxChecksum::Complete {
             return Err(unsendable("this device does not complete checksums"));
         }
         Ok(())

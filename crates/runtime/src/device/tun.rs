@@ -9,7 +9,9 @@ use super::interface::{MAX_SKIPPED, ebpf, steering, vnet};
 use super::lending::Lending;
 use super::spans::{PacketSpan, PacketSpans, WORTH};
 use super::tun_fd::TunFd;
-use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum, unsendable};
+use super::{
+    Device, DeviceCaps, DeviceStats, OutgoingPacket, RxBatch, RxChecksum, RxPacket, TxChecksum, unsendable,
+};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, InterfaceAddress, Netlink};
 use crate::sys::ebpf::load_filter;
@@ -20,7 +22,6 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::io::{self, IoSlice};
-use std::num::NonZeroU16;
 use std::task::{Context, Poll};
 
 /// The largest packet that a TUN device can hand over: an IPv6 header and 65,535 bytes of payload.
@@ -327,16 +328,10 @@ impl Tun {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    fn send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let length = header.len() + payload[0].len() + payload[1].len();
+    fn send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let &OutgoingPacket { header, payload, segment_size, checksum } = packet;
         let most = if segment_size.is_some() { LARGEST_SUPER_PACKET } else { self.fd.mtu() as usize };
-        if length > most {
+        if packet.length() > most {
             return Err(unsendable("the packet is larger than the device carries"));
         }
         if self.offload {
@@ -385,15 +380,9 @@ impl Device for Tun {
         Ok(())
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let outcome = self.send(header, payload, segment_size, checksum);
-        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let outcome = self.send(packet);
+        self.stats.sent(packet.length(), &outcome);
         outcome
     }
 

@@ -12,10 +12,9 @@
 mod platform;
 
 use super::spans::{PacketSpan, PacketSpans, WORTH};
-use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum};
+use super::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxBatch, RxPacket};
 use platform::Io;
 use std::io;
-use std::num::NonZeroU16;
 use std::task::{Context, Poll};
 
 pub use ::tun_rs;
@@ -95,19 +94,10 @@ impl TunRs {
         Ok(PacketSpan::plain(at, at + length))
     }
 
-    fn send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let length = header.len() + payload[0].len() + payload[1].len();
-        self.caps.admit(length, header.len(), segment_size, checksum)?;
+    fn send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        self.caps.admit(packet)?;
         self.send.clear();
-        self.send.extend_from_slice(header);
-        self.send.extend_from_slice(payload[0]);
-        self.send.extend_from_slice(payload[1]);
+        packet.append_to(&mut self.send);
         self.io.try_send(&self.send)
     }
 }
@@ -136,15 +126,9 @@ impl Device for TunRs {
         Ok(())
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let outcome = self.send(header, payload, segment_size, checksum);
-        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let outcome = self.send(packet);
+        self.stats.sent(packet.length(), &outcome);
         outcome
     }
 

@@ -7,13 +7,12 @@ use super::interface::MAX_SKIPPED;
 use super::spans::{PacketSpan, PacketSpans, WORTH};
 use super::tun::{TunConfig, refusal};
 use super::tun_fd::TunFd;
-use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum, unsendable};
+use super::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxBatch, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
 use crate::sys::tun::MAX_NAME;
 use rustix::io::Errno;
 use std::io;
-use std::num::NonZeroU16;
 use std::path::Path;
 use std::task::{Context, Poll};
 use tun_tap::{Iface, Mode};
@@ -106,20 +105,13 @@ impl TunTap {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    fn send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
+    fn send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let &OutgoingPacket { segment_size, checksum, .. } = packet;
         if segment_size.is_some() || checksum != TxChecksum::Complete {
             return Err(unsendable("this device has no offload"));
         }
         self.send.clear();
-        self.send.extend_from_slice(header);
-        self.send.extend_from_slice(payload[0]);
-        self.send.extend_from_slice(payload[1]);
+        packet.append_to(&mut self.send);
         if self.send.len() > self.fd.mtu() as usize {
             return Err(unsendable("the packet is larger than the device carries"));
         }
@@ -148,15 +140,9 @@ impl Device for TunTap {
         Ok(())
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let outcome = self.send(header, payload, segment_size, checksum);
-        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let outcome = self.send(packet);
+        self.stats.sent(packet.length(), &outcome);
         outcome
     }
 

@@ -2,7 +2,9 @@
 //! of any size, in memory that may be kept.
 
 use crate::rng::Rng;
-use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum};
+use ackline_runtime::device::{
+    Device, DeviceCaps, DeviceStats, OutgoingPacket, RxBatch, RxChecksum, RxPacket, TxChecksum,
+};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -152,13 +154,8 @@ impl Device for Port {
         Ok(())
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let &OutgoingPacket { header, payload, segment_size, checksum } = packet;
         let Nature { room, losses, strays, ref counted, .. } = self.nature;
         if strays > 0 && self.rng.one_in(strays) {
             self.to = self.rng.below(self.outgoing.len() as u64) as usize;

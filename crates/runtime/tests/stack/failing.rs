@@ -2,11 +2,10 @@
 
 use crate::common::{FAR, NEAR, PORT, pattern, read_all, soon};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
-use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
+use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxPacket};
 use ackline_runtime::{Stack, TcpListener, TcpStream};
 use ackline_tcp_core::{ConnConfig, Duration, ListenOn};
 use std::io::{self, ErrorKind};
-use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
@@ -52,17 +51,11 @@ impl Device for Breakable {
         self.inner.try_recv()
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
         if self.switch.is(Switch::REFUSES_SENDS) {
             return Err(io::Error::other("the interface is down"));
         }
-        self.inner.try_send(header, payload, segment_size, checksum)
+        self.inner.try_send(packet)
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -2,14 +2,13 @@
 
 use crate::common::{FAR, FAR6, NEAR, NEAR6, PORT, assert_same, pattern, read_all, soon, until};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
-use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
+use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxPacket};
 use ackline_runtime::stack::{Builder, Shards};
 use ackline_runtime::{Stack, TcpListener, TcpStream};
 use ackline_tcp_core::events::{TraceEvent, Tracer};
 use ackline_tcp_core::{ConnId, FourTuple, Instant, ListenOn, Target};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
-use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -40,17 +39,11 @@ impl Device for Fan {
         }
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
         self.turn += 1;
         for step in 0..self.ends.len() {
             let end = (self.turn + step) % self.ends.len();
-            match self.ends[end].try_send(header, payload, segment_size, checksum) {
+            match self.ends[end].try_send(packet) {
                 // As the kernel does, which takes queues that have been closed out of use.
                 Err(error) if error.kind() == ErrorKind::NotConnected => {}
                 outcome => return outcome,
@@ -108,14 +101,8 @@ impl Device for Queue {
         }
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        self.inner.try_send(header, payload, segment_size, checksum)
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        self.inner.try_send(packet)
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -58,7 +58,7 @@ impl Outside {
 mod tests {
     use super::*;
     use ackline::core::wire::checksum::checksum;
-    use ackline::runtime::device::{Device as _, TxChecksum};
+    use ackline::runtime::device::{Device as _, OutgoingPacket};
     use ackline::runtime::{Pacing, timer};
     use ackline_emulate::{Emulator, LinkSpec, Path};
     use ackline_proxy::{Protocol, Resolver};
@@ -151,7 +151,7 @@ mod tests {
         for to in [Ipv4Addr::new(192, 0, 2, 7), addresses.base] {
             let sent = timer::now();
             let request = echo_request(addresses.program, to);
-            program.try_send(&request, [&[], &[]], None, TxChecksum::Complete).expect("room");
+            program.try_send(&OutgoingPacket::whole(&request)).expect("room");
             let answer = async {
                 poll_fn(|cx| program.poll_readable(cx)).await.expect("the other end is there");
                 program.try_recv().expect("a packet").head.to_vec()

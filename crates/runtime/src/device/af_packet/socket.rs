@@ -3,9 +3,9 @@
 
 use super::config::AfPacketConfig;
 use super::{fanout, filter};
+use crate::device::OutgoingPacket;
 use crate::device::ethernet::Wire;
 use crate::device::ethernet::frame::HEADER_LEN;
-use crate::device::ethernet::resolver::Outbound;
 use crate::device::interface::bpf::DROP;
 use crate::device::interface::frames::{self, Frames, Slot};
 use crate::device::interface::link::{Link, LinkMonitor};
@@ -220,8 +220,8 @@ impl Wire for PacketSocket {
         self.frames.keep(keep);
     }
 
-    fn front(packet: &Outbound<'_>) -> io::Result<[u8; vnet::LEN]> {
-        let &Outbound { header, segment_size, checksum, .. } = packet;
+    fn front(packet: &OutgoingPacket<'_>) -> io::Result<[u8; vnet::LEN]> {
+        let &OutgoingPacket { header, segment_size, checksum, .. } = packet;
         vnet::build_behind(LINK, header, segment_size, checksum).map_err(unsendable)
     }
 
@@ -229,9 +229,9 @@ impl Wire for PacketSocket {
         &mut self,
         virtio: [u8; vnet::LEN],
         link: &[u8; HEADER_LEN],
-        packet: &Outbound<'_>,
+        packet: &OutgoingPacket<'_>,
     ) -> io::Result<()> {
-        let &Outbound { header, payload: [first, second], .. } = packet;
+        let &OutgoingPacket { header, payload: [first, second], .. } = packet;
         let mut front = [0; vnet::LEN + HEADER_LEN];
         front[..vnet::LEN].copy_from_slice(&virtio);
         front[vnet::LEN..].copy_from_slice(link);

@@ -3,7 +3,7 @@
 use super::neighbours::NeighbourConfig;
 use super::{AfPacket, AfPacketConfig};
 use crate::device::ethernet::{Wire as _, frame};
-use crate::device::{Device, RxChecksum, TxChecksum};
+use crate::device::{Device, OutgoingPacket, RxChecksum};
 use crate::error::Error;
 use crate::mac::MacAddress;
 use crate::netlink::Netlink;
@@ -62,7 +62,7 @@ impl Wire {
         }
         while wire.receive_within(Duration::from_millis(20)).is_some() {}
         while wire.arrived().is_none() {
-            wire.device.try_send(&leaving(40), [&[], &[]], None, TxChecksum::Complete).expect("sent");
+            wire.device.try_send(&OutgoingPacket::whole(&leaving(40))).expect("sent");
         }
         while wire.arrived().is_some() {}
         wire.device = AfPacket::open(&configure(config))?;
@@ -157,13 +157,13 @@ fn the_ethernet_headers_of_packets_can_be_seen() {
             assert!(timer::now() < end, "a packet within ten seconds");
             wire.device.ethernet.wire.wait_until(end).expect("the socket lives");
         }
-        wire.device.try_send(&leaving(100), [&[], &[]], None, TxChecksum::Complete).expect("sent");
+        wire.device.try_send(&OutgoingPacket::whole(&leaving(100))).expect("sent");
         assert_eq!(wire.device.sent_link(), frame::header(PEER, own, &leaving(100)));
         assert_eq!(wire.arrived().expect("a frame")[..14], *wire.device.sent_link());
         // The station of this one is not known.
         let mut unknown = leaving(100);
         unknown[19] = 10;
-        wire.device.try_send(&unknown, [&[], &[]], None, TxChecksum::Complete).expect("kept");
+        wire.device.try_send(&OutgoingPacket::whole(&unknown)).expect("kept");
         assert_eq!(wire.device.sent_link(), frame::header(MacAddress::default(), own, &unknown));
         Ok(())
     });
@@ -261,12 +261,12 @@ fn a_packet_leaves_in_a_frame_to_its_neighbour() {
     isolated("device::af_packet::tests::a_packet_leaves_in_a_frame_to_its_neighbour", || {
         let mut wire = Wire::new(|config| config.qdisc_bypass())?;
         let out = leaving(60);
-        let sent = wire.device.try_send(&out[..40], [&out[40..45], &out[45..]], None, TxChecksum::Complete);
+        let sent = wire.device.try_send(&OutgoingPacket::new(&out[..40], [&out[40..45], &out[45..]]));
         sent.expect("sent");
         let expected = [&PEER.0, &wire.mac.0, &IPV4[..], &out].concat();
         let arrived = (0..100).find_map(|_| wire.arrived());
         assert_eq!(arrived, Some(expected));
-        let sent = wire.device.try_send(&out[..40], [&[0; 1461], &[]], None, TxChecksum::Complete);
+        let sent = wire.device.try_send(&OutgoingPacket::new(&out[..40], [&[0; 1461], &[]]));
         assert_eq!(sent.expect_err("larger than the MTU").kind(), io::ErrorKind::InvalidInput);
         Ok(())
     });

@@ -3,12 +3,10 @@
 use super::Wire;
 use super::frame::{self, HEADER_LEN};
 use super::resolution::Resolution;
-use super::resolver::Outbound;
 use crate::device::batch::{Gathered, MOST};
 use crate::device::interface::{MAX_SKIPPED, RxMeta};
-use crate::device::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum};
+use crate::device::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxBatch, RxPacket};
 use std::io;
-use std::num::NonZeroU16;
 use std::task::{Context, Poll};
 
 /// A host on an Ethernet.
@@ -72,16 +70,14 @@ impl<W: Wire> Ethernet<W> {
         RxPacket::new(head).with_segment_size(segment_size).with_checksum(checksum)
     }
 
-    fn send(&mut self, packet: &Outbound<'_>) -> io::Result<()> {
-        let &Outbound { header, payload, segment_size, checksum } = packet;
+    fn send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
         if self.wire.is_down() {
             return Err(io::ErrorKind::NetworkDown.into());
         }
-        let length = header.len() + payload[0].len() + payload[1].len();
-        self.caps().admit(length, header.len(), segment_size, checksum)?;
+        self.caps().admit(packet)?;
         let front = W::front(packet)?;
         let station = self.resolution.route(&mut self.wire, packet)?;
-        self.sent_link = frame::header(station.unwrap_or_default(), self.resolution.mac(), header);
+        self.sent_link = frame::header(station.unwrap_or_default(), self.resolution.mac(), packet.header);
         match station {
             Some(_) => self.wire.send(front, &self.sent_link, packet),
             None => Ok(()),
@@ -129,15 +125,9 @@ impl<W: Wire> Device for Ethernet<W> {
         &self.sent_link
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let outcome = self.send(&Outbound { header, payload, segment_size, checksum });
-        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let outcome = self.send(packet);
+        self.stats.sent(packet.length(), &outcome);
         outcome
     }
 

@@ -15,9 +15,9 @@ pub(super) mod resolver;
 mod waiting;
 
 use super::interface::RxMeta;
+use crate::device::OutgoingPacket;
 use ackline_tcp_core::Instant;
 use frame::HEADER_LEN;
-use resolver::Outbound;
 use std::io;
 use std::task::{Context, Poll};
 
@@ -53,13 +53,18 @@ pub(in crate::device) trait Wire: Send {
     ///
     /// # Errors
     /// `InvalidInput` if the wire cannot carry the packet.
-    fn front(packet: &Outbound<'_>) -> io::Result<Self::Front>;
+    fn front(packet: &OutgoingPacket<'_>) -> io::Result<Self::Front>;
 
     /// Sends an IP packet behind the Ethernet header `link`.
     ///
     /// # Errors
     /// `WouldBlock` if there is no room; `NetworkDown` while the wire is down, or if it is gone.
-    fn send(&mut self, front: Self::Front, link: &[u8; HEADER_LEN], packet: &Outbound<'_>) -> io::Result<()>;
+    fn send(
+        &mut self,
+        front: Self::Front,
+        link: &[u8; HEADER_LEN],
+        packet: &OutgoingPacket<'_>,
+    ) -> io::Result<()>;
 
     /// Sends a whole frame.
     ///

@@ -7,7 +7,8 @@
 use super::Wire;
 use super::frame::{self, Content};
 use super::provision::is_request;
-use super::resolver::{Outbound, Output, Resolver, Route};
+use super::resolver::{Output, Resolver, Route};
+use crate::device::OutgoingPacket;
 use crate::device::interface::MAX_SKIPPED;
 use crate::device::{DeviceStats, NeighbourStats};
 use crate::error::{Error, Result};
@@ -196,7 +197,7 @@ impl Resolution {
     pub(in crate::device) fn route(
         &mut self,
         wire: &mut impl Wire,
-        packet: &Outbound<'_>,
+        packet: &OutgoingPacket<'_>,
     ) -> io::Result<Option<MacAddress>> {
         let now = timer::now();
         if wire.is_down() {

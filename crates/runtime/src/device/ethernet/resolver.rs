@@ -8,12 +8,11 @@ use super::neighbours::{
 };
 use super::provision::Provisioner;
 use super::waiting::{GivenUp, HeldPacket, HoldQueues, unreachable};
+use crate::device::OutgoingPacket;
 use crate::mac::MacAddress;
 use ackline_tcp_core::Instant;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
-
-pub(in crate::device) use super::waiting::Outbound;
 
 /// Maximum number of ICMP errors waiting for the stack; more are dropped, as they may be on a
 /// network.
@@ -57,7 +56,7 @@ pub(in crate::device) enum Output<'a> {
     /// A message of neighbour resolution, or of what configures other hosts.
     Frame(&'a [u8]),
     /// A packet that waited, to a station.
-    Packet(MacAddress, Outbound<'a>),
+    Packet(MacAddress, OutgoingPacket<'a>),
 }
 
 impl Resolver {
@@ -125,7 +124,7 @@ impl Resolver {
     }
 
     /// Decides where a packet that is sent now goes.
-    pub(in crate::device) fn route(&mut self, now: Instant, packet: &Outbound<'_>) -> Route {
+    pub(in crate::device) fn route(&mut self, now: Instant, packet: &OutgoingPacket<'_>) -> Route {
         let Some((_, destination)) = addresses(packet.header) else {
             return Route::Refused(Unreachable::NotOnNetworks(IpAddr::from([0; 4])));
         };
@@ -252,7 +251,7 @@ impl Resolver {
         }
     }
 
-    fn tell(&mut self, packet: &Outbound<'_>, why: GivenUp) {
+    fn tell(&mut self, packet: &OutgoingPacket<'_>, why: GivenUp) {
         if self.errors.len() < MAX_ERRORS {
             self.errors.extend(unreachable(packet, why));
         }

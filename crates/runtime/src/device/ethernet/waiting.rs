@@ -6,6 +6,7 @@
 //! retransmission timeout.
 
 use super::frame::addresses;
+use crate::device::OutgoingPacket;
 use ackline_tcp_core::wire::{
     HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TxChecksum, Unreachable as Reason, emit_icmp,
 };
@@ -18,20 +19,7 @@ const OVERHEAD: usize = 64;
 /// Octets of the packet that an error quotes: enough for the IP and TCP headers with all options.
 const QUOTED: usize = 128;
 
-/// One packet or super-packet that is to be sent.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::device) struct Outbound<'a> {
-    /// IP and TCP headers.
-    pub(in crate::device) header: &'a [u8],
-    /// The payload's two parts.
-    pub(in crate::device) payload: [&'a [u8]; 2],
-    /// Octets of data in each wire packet of a super-packet.
-    pub(in crate::device) segment_size: Option<NonZeroU16>,
-    /// What is left to do about the checksum.
-    pub(in crate::device) checksum: TxChecksum,
-}
-
-/// A copy of an [`Outbound`].
+/// A copy of an [`OutgoingPacket`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HeldPacket {
     bytes: Box<[u8]>,
@@ -41,16 +29,16 @@ pub(super) struct HeldPacket {
 }
 
 impl HeldPacket {
-    fn copy(packet: &Outbound<'_>) -> Self {
-        let &Outbound { header, payload: [first, second], segment_size, checksum } = packet;
-        let bytes = [header, first, second].concat().into_boxed_slice();
+    fn copy(packet: &OutgoingPacket<'_>) -> Self {
+        let &OutgoingPacket { header, segment_size, checksum, .. } = packet;
+        let bytes = packet.to_vec().into_boxed_slice();
         Self { bytes, header_len: header.len(), segment_size, checksum }
     }
 
-    pub(super) fn packet(&self) -> Outbound<'_> {
+    pub(super) fn packet(&self) -> OutgoingPacket<'_> {
         let (header, payload) = self.bytes.split_at(self.header_len.min(self.bytes.len()));
         let Self { segment_size, checksum, .. } = *self;
-        Outbound { header, payload: [payload, &[]], segment_size, checksum }
+        OutgoingPacket { header, payload: [payload, &[]], segment_size, checksum }
     }
 
     const fn cost(&self) -> usize {
@@ -81,7 +69,7 @@ impl HoldQueues {
 
     /// Keeps a packet for the neighbour `hop`. If there is no room, the oldest packets for `hop`
     /// are dropped, and if that is not enough, this one is. Returns the number of dropped packets.
-    pub(super) fn push(&mut self, hop: IpAddr, packet: &Outbound<'_>) -> u64 {
+    pub(super) fn push(&mut self, hop: IpAddr, packet: &OutgoingPacket<'_>) -> u64 {
         let held = HeldPacket::copy(packet);
         let cost = held.cost();
         let queue = self.queues.entry(hop).or_default();
@@ -126,7 +114,7 @@ pub(super) enum GivenUp {
 /// The ICMP error for a packet that could not be sent, from this host to itself, as the kernel
 /// makes it: destination unreachable with code host (1) or network (0) of RFC 792, or address (3)
 /// or no route (0) of RFC 4443, section 3.1. `None` if it is not an IP packet.
-pub(super) fn unreachable(packet: &Outbound<'_>, why: GivenUp) -> Option<Box<[u8]>> {
+pub(super) fn unreachable(packet: &OutgoingPacket<'_>, why: GivenUp) -> Option<Box<[u8]>> {
     let (source, _) = addresses(packet.header)?;
     let (reason, code) = match (why, source) {
         (GivenUp::NoRoute, _) => (Reason::Network, 0),

@@ -1,9 +1,10 @@
 //! Frames as they come over a socket, from its other end.
 
 use super::{FrameSocket, FrameSocketConfig};
+use crate::device::Device;
+use crate::device::OutgoingPacket;
 use crate::device::ethernet::neighbours::NeighbourConfig;
 use crate::device::ethernet::{Wire as _, frame};
-use crate::device::{Device, TxChecksum};
 use crate::error::Error;
 use crate::mac::MacAddress;
 use crate::timer;
@@ -58,7 +59,7 @@ fn prefixed(frame: &[u8]) -> Vec<u8> {
 fn send(device: &mut FrameSocket, packet: &[u8]) -> Result<(), ErrorKind> {
     let (header, payload) = packet.split_at(20);
     let (first, second) = payload.split_at(payload.len() / 3);
-    let sent = device.try_send(header, [first, second], None, TxChecksum::Complete);
+    let sent = device.try_send(&OutgoingPacket::new(header, [first, second]));
     sent.map_err(|error| error.kind())
 }
 

@@ -1,9 +1,9 @@
 //! The socket: frames out of a stream of bytes, or one in each datagram, and back.
 
+use crate::device::OutgoingPacket;
 use crate::device::RxChecksum;
 use crate::device::ethernet::Wire;
 use crate::device::ethernet::frame::HEADER_LEN;
-use crate::device::ethernet::resolver::Outbound;
 use crate::device::interface::RxMeta;
 use crate::device::interface::ready_fd::ReadyFd;
 use crate::device::interface::room::Room;
@@ -288,12 +288,12 @@ impl Wire for FrameWire {
         self.kept = keep;
     }
 
-    fn front(_: &Outbound<'_>) -> io::Result<()> {
+    fn front(_: &OutgoingPacket<'_>) -> io::Result<()> {
         Ok(())
     }
 
-    fn send(&mut self, (): (), link: &[u8; HEADER_LEN], packet: &Outbound<'_>) -> io::Result<()> {
-        let &Outbound { header, payload: [first, second], .. } = packet;
+    fn send(&mut self, (): (), link: &[u8; HEADER_LEN], packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let &OutgoingPacket { header, payload: [first, second], .. } = packet;
         let length = HEADER_LEN + header.len() + first.len() + second.len();
         let number = (length as u32).to_be_bytes();
         self.write(&[self.kind.in_front(&number), link, header, first, second].map(IoSlice::new))

@@ -1,4 +1,5 @@
 use super::*;
+use crate::device::OutgoingPacket;
 use crate::device::channel::{Channel, ChannelConfig};
 use ackline_tcp_core::SeqNum;
 use ackline_tcp_core::wire::{TcpFlags, TcpHeader, Transport, WireError, emit_tcp, parse};
@@ -34,7 +35,11 @@ fn send_segment(device: &mut impl Device, seq: u32, len: usize) -> io::Result<()
     };
     let mut buf = HeaderBuf::new();
     let emitted = emit_tcp(&header, [&payload, &[]], mode, &mut buf).expect("fits");
-    device.try_send(buf.as_slice(), [&payload, &[]], size, emitted.checksum)
+    device.try_send(
+        &OutgoingPacket::new(buf.as_slice(), [&payload, &[]])
+            .with_segment_size(size)
+            .with_checksum(emitted.checksum),
+    )
 }
 
 /// What the codec says of the next packet: first sequence number and length.
@@ -154,7 +159,7 @@ fn super_packets_are_cut_or_whole() {
 fn what_the_device_cannot_carry_is_refused_at_once() {
     let (near, _far) = Channel::pair(ChannelConfig::default());
     let mut near = Impaired::new(near, ImpairConfig::both(Impairment::default(), SEED));
-    let error = near.try_send(&[0x45; 1501], [&[], &[]], None, TxChecksum::Complete).expect_err("too large");
+    let error = near.try_send(&OutgoingPacket::whole(&[0x45; 1501])).expect_err("too large");
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
 }
 

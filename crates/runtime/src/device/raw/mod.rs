@@ -44,7 +44,7 @@ use super::batch::{Gathered, MOST};
 use super::interface::frames::{self, Frames, Slot};
 use super::interface::link::{Link, LinkMonitor};
 use super::interface::{MAX_SKIPPED, removed, vnet};
-use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum, unsendable};
+use super::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxBatch, RxPacket, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
 use crate::platform::random;
@@ -54,10 +54,9 @@ use firewall::{Rules, Table};
 use ports::Reserved;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use send::{Packet, Sender};
+use send::Sender;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 use std::task::{Context, Poll, ready};
 
@@ -227,14 +226,12 @@ impl Raw {
         RxPacket::new(head).with_segment_size(segment_size).with_checksum(checksum)
     }
 
-    fn send(&mut self, packet: Packet<'_>) -> io::Result<()> {
+    fn send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
         if self.link.link() == Link::Down {
             return Err(io::ErrorKind::NetworkDown.into());
         }
-        let Packet { header, payload, segment_size, checksum } = packet;
-        let length = header.len() + payload[0].len() + payload[1].len();
-        self.caps().admit(length, header.len(), segment_size, checksum)?;
-        let ends = Ends::of(header).ok_or_else(|| unsendable("only packets of TCP are sent"))?;
+        self.caps().admit(packet)?;
+        let ends = Ends::of(packet.header).ok_or_else(|| unsendable("only packets of TCP are sent"))?;
         if !self.reserved.ranges().iter().any(|range| range.contains(&ends.port)) {
             return Err(unsendable("the source port is none of the device's"));
         }
@@ -302,15 +299,9 @@ impl Device for Raw {
         Ok(())
     }
 
-    fn try_send(
-        &mut self,
-        header: &[u8],
-        payload: [&[u8]; 2],
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let outcome = self.send(Packet { header, payload, segment_size, checksum });
-        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
+    fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
+        let outcome = self.send(packet);
+        self.stats.sent(packet.length(), &outcome);
         outcome
     }
 

@@ -11,7 +11,7 @@ use crate::device::interface::bpf::DROP;
 use crate::device::interface::frames::set_send_buffer;
 use crate::device::interface::ready_fd::ReadyFd;
 use crate::device::interface::room::Room;
-use crate::device::{TxChecksum, unsendable};
+use crate::device::{OutgoingPacket, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::Interface;
 use crate::sys::filter::attach_filter;
@@ -34,15 +34,6 @@ use tokio::io::Interest;
 
 /// Packets for one system call.
 const BATCH: usize = 64;
-
-/// A packet of the stack's.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Packet<'a> {
-    pub(super) header: &'a [u8],
-    pub(super) payload: [&'a [u8]; 2],
-    pub(super) segment_size: Option<NonZeroU16>,
-    pub(super) checksum: TxChecksum,
-}
 
 /// The socket for one of the host's addresses.
 #[derive(Debug)]
@@ -98,7 +89,7 @@ impl Sender {
     /// # Errors
     /// `WouldBlock` if there is no room; `InvalidInput` if it is no packet of TCP; what the kernel
     /// says otherwise.
-    pub(super) fn send(&mut self, to: IpAddr, packet: Packet<'_>) -> io::Result<()> {
+    pub(super) fn send(&mut self, to: IpAddr, packet: &OutgoingPacket<'_>) -> io::Result<()> {
         self.flush()?;
         self.cut.fill(packet).map_err(|error| unsendable(text(error)))?;
         self.cut.to = on_interface(to, self.interface, 0).as_any();
@@ -166,8 +157,8 @@ impl Sender {
 
 impl Cut {
     /// Takes the packets that `packet` becomes.
-    fn fill(&mut self, packet: Packet<'_>) -> std::result::Result<(), EmitError> {
-        let Packet { header, payload: [first, second], segment_size, .. } = packet;
+    fn fill(&mut self, packet: &OutgoingPacket<'_>) -> std::result::Result<(), EmitError> {
+        let &OutgoingPacket { header, payload: [first, second], segment_size, .. } = packet;
         self.clear();
         let payload = Payload::new([first, second, &[]]);
         let size = segment_size.unwrap_or(NonZeroU16::MAX);

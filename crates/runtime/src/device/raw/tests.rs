@@ -3,7 +3,7 @@
 use super::{Firewall, Raw, RawConfig};
 use crate::device::interface::bpf::KEEP;
 use crate::device::interface::frames::{self, Frames};
-use crate::device::{Device, TxChecksum};
+use crate::device::{Device, OutgoingPacket, TxChecksum};
 use crate::error::Error;
 use crate::netlink::{InterfaceAddress, Netlink};
 use crate::netns::Namespace;
@@ -99,7 +99,7 @@ fn nothing_leaves_from_what_is_the_kernels() {
         let _world = World::new()?;
         let mut device = open(|config| config)?;
         let mut refused = |headers: &[u8]| {
-            let outcome = device.try_send(headers, [&[], &[]], None, PARTIAL);
+            let outcome = device.try_send(&OutgoingPacket::whole(headers).with_checksum(PARTIAL));
             outcome.is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput)
         };
         assert!(!refused(&headers(OWN, PORT, 6, 1)), "its own");
@@ -130,10 +130,9 @@ fn what_finds_no_room_leaves_in_order() {
         while taken < 10 {
             let number = taken * data.len() as u32;
             match device.try_send(
-                &headers(OWN, PORT, 6, number),
-                [&data[..9_000], &data[9_000..]],
-                size,
-                PARTIAL,
+                &OutgoingPacket::new(&headers(OWN, PORT, 6, number), [&data[..9_000], &data[9_000..]])
+                    .with_segment_size(size)
+                    .with_checksum(PARTIAL),
             ) {
                 Ok(()) => taken += 1,
                 Err(error) => {
@@ -158,7 +157,10 @@ fn what_finds_no_room_leaves_in_order() {
                 expected += SIZE as u32;
             }
             // There is room again.
-            let sent = device.try_send(&headers(OWN, PORT, 6, expected), [&data[..SIZE], &[]], None, PARTIAL);
+            let sent = device.try_send(
+                &OutgoingPacket::new(&headers(OWN, PORT, 6, expected), [&data[..SIZE], &[]])
+                    .with_checksum(PARTIAL),
+            );
             sent.expect("sent");
             assert_eq!(world.segment().await.0, expected);
         });

@@ -1,8 +1,7 @@
 //! Remains of a shard's queue after it has stopped.
 
-use crate::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
+use crate::device::{Device, DeviceCaps, DeviceStats, OutgoingPacket, RxPacket};
 use std::io;
-use std::num::NonZeroU16;
 use std::task::{Context, Poll};
 
 /// A closed queue: it carries nothing, and remembers what it had carried.
@@ -31,13 +30,7 @@ impl Device for ClosedQueue {
         Err(closed())
     }
 
-    fn try_send(
-        &mut self,
-        _header: &[u8],
-        _payload: [&[u8]; 2],
-        _segment_size: Option<NonZeroU16>,
-        _checksum: TxChecksum,
-    ) -> io::Result<()> {
+    fn try_send(&mut self, _packet: &OutgoingPacket<'_>) -> io::Result<()> {
         Err(closed())
     }
 

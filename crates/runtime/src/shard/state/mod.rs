@@ -25,6 +25,7 @@ use super::slots::Slots;
 use super::stint::work;
 use super::turns::{Side, Turns};
 use crate::device::Device;
+use crate::device::OutgoingPacket;
 use crate::pacing::Pacing;
 use crate::stats::Meters;
 use crate::timer::{self, Timer};
@@ -173,8 +174,7 @@ impl StackState {
                 schedule.waiter.on_ready(at.since(ended));
                 at = timer::spin_until(departs);
             }
-            let sent =
-                port.device.try_send(packet.header, packet.payload, packet.segment_size, packet.checksum);
+            let sent = port.device.try_send(&OutgoingPacket::from(&packet));
             match sent {
                 Ok(()) => {
                     let data = packet.payload.iter().any(|slice| !slice.is_empty());

@@ -1,7 +1,8 @@
 //! What a connection learns of its neighbour: a stack, its resolver, and a peer in virtual time.
 
 use super::*;
-use crate::device::ethernet::resolver::{Outbound, Output, Resolver, Route};
+use crate::device::OutgoingPacket;
+use crate::device::ethernet::resolver::{Output, Resolver, Route};
 use ackline_tcp_core::error::ConnError;
 use ackline_tcp_core::events::Event as StackEvent;
 use ackline_tcp_core::policy::builtin::Fifo;
@@ -93,7 +94,7 @@ impl World {
             let mut out = Vec::new();
             let Self { client, resolver, now, .. } = self;
             let sent = client.transmit(*now, TxBudget::UNLIMITED, |packet| {
-                let Outbound { header, payload, .. } = outbound(&packet);
+                let OutgoingPacket { header, payload, .. } = outbound(&packet);
                 match resolver.route(*now, &outbound(&packet)) {
                     Route::Send(mac) => out.push((mac, [header, payload[0], payload[1]].concat())),
                     Route::Kept | Route::Refused(_) => {}
@@ -130,7 +131,7 @@ impl World {
             let mut question = None;
             match output {
                 Output::Frame(frame) => question = parse(frame).expect("a valid message"),
-                Output::Packet(mac, Outbound { header, payload, .. }) => {
+                Output::Packet(mac, OutgoingPacket { header, payload, .. }) => {
                     packet = Some((mac, [header, payload[0], payload[1]].concat()));
                 }
             }
@@ -176,8 +177,8 @@ impl World {
     }
 }
 
-fn outbound<'a>(packet: &ackline_tcp_core::TxPacket<'a>) -> Outbound<'a> {
-    Outbound {
+fn outbound<'a>(packet: &ackline_tcp_core::TxPacket<'a>) -> OutgoingPacket<'a> {
+    OutgoingPacket {
         header: packet.header,
         payload: packet.payload,
         segment_size: packet.segment_size,

@@ -1,8 +1,9 @@
 //! Packets that wait: bounded, in order.
 
 use super::*;
+use crate::device::OutgoingPacket;
 use crate::device::ethernet::resolver::{Output, Resolver, Route};
-use crate::device::ethernet::waiting::{HoldQueues, Outbound};
+use crate::device::ethernet::waiting::HoldQueues;
 use ackline_tcp_core::wire::TxChecksum;
 use proptest::prelude::*;
 
@@ -16,8 +17,8 @@ fn packet(to: IpAddr, mark: u8, len: usize) -> (Vec<u8>, Vec<u8>) {
     (header, vec![mark; len])
 }
 
-fn outbound<'a>((header, payload): &'a (Vec<u8>, Vec<u8>)) -> Outbound<'a> {
-    Outbound { header, payload: [payload, &[]], segment_size: None, checksum: TxChecksum::Complete }
+fn outbound<'a>((header, payload): &'a (Vec<u8>, Vec<u8>)) -> OutgoingPacket<'a> {
+    OutgoingPacket { header, payload: [payload, &[]], segment_size: None, checksum: TxChecksum::Complete }
 }
 
 fn claimed(config: NeighbourConfig) -> Resolver {
