@@ -135,7 +135,8 @@ fn conn_config(rng: &mut Rng) -> ConnConfig {
         config.keep_alive = Some(KeepAlive { idle: Duration::from_secs(60), ..KeepAlive::default() });
     }
     config.max_undecided_rtos = rng.pick(&[0, 3, 3]);
-    config.ecn = rng.pick(&[Ecn::Off, Ecn::Classic, Ecn::Dctcp]);
+    config.ecn = rng.pick(&[Ecn::Off, Ecn::Classic, Ecn::Dctcp, Ecn::Accurate]);
+    config.window_phases = rng.one_in(4);
     config
 }
 
