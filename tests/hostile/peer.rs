@@ -3,7 +3,8 @@
 
 use super::rng::Rng;
 use ackline::core::wire::{
-    HeaderBuf, SackBlocks, TcpFlags, TcpHeader, TcpOptions, TcpSegment, Timestamps, TxChecksumMode, emit_tcp,
+    AccEcnOption, AccEcnOrder, Ecn, HeaderBuf, SackBlocks, TcpFlags, TcpHeader, TcpOptions, TcpSegment,
+    Timestamps, TxChecksumMode, emit_tcp,
 };
 use ackline::core::{Instant, SeqNum};
 use std::collections::VecDeque;
@@ -25,6 +26,9 @@ pub(super) struct Say {
     pub(super) window: u16,
     pub(super) sack: SackBlocks,
     pub(super) timestamps: Option<Timestamps>,
+    pub(super) accecn: Option<AccEcnOption>,
+    /// Codepoint of the IP header.
+    pub(super) ecn: Ecn,
     /// Place and length of its data in the peer's stream.
     pub(super) data: (u64, u64),
 }
@@ -36,6 +40,8 @@ pub(super) struct Peer {
     pub(super) iss: SeqNum,
     /// What its SYN says.
     pub(super) syn: TcpOptions,
+    /// The flags by which its SYN or SYN-ACK negotiates ECN.
+    pub(super) syn_ecn: TcpFlags,
     /// Octets of its stream.
     pub(super) total: u64,
     /// Its FIN may have been heard somewhere else than at the end of the stream.
@@ -206,6 +212,8 @@ impl Peer {
             window: self.open_window(),
             sack,
             timestamps,
+            accecn: None,
+            ecn: Ecn::NotEct,
             data: (place, len),
         }
     }
@@ -221,6 +229,7 @@ impl Peer {
             }
             None => TcpFlags::SYN,
         };
+        say.flags = say.flags.union(self.syn_ecn);
         say.sack = SackBlocks::default();
         say.window = u16::MAX;
         say
@@ -231,12 +240,18 @@ impl Peer {
         let (place, len) = say.data;
         let mut header = TcpHeader::new(self.here, self.there);
         (header.seq, header.ack, header.flags, header.window) = (say.seq, say.ack, say.flags, say.window);
+        header.tos = say.ecn as u8;
         if say.flags.contains(TcpFlags::SYN) {
             header.options = self.syn;
             header.options.timestamps =
                 self.syn.timestamps.map(|_| say.timestamps.unwrap_or(Timestamps { val: 1, ecr: 0 }));
         } else {
-            header.options = TcpOptions { timestamps: say.timestamps, sack: say.sack, ..TcpOptions::NONE };
+            header.options = TcpOptions {
+                timestamps: say.timestamps,
+                sack: say.sack,
+                accecn: say.accecn,
+                ..TcpOptions::NONE
+            };
         }
         let data: Vec<u8> = (place..place + len).map(|place| octet_at(false, place)).collect();
         self.sent = self.sent.max(place + len);
@@ -338,6 +353,13 @@ impl Peer {
         };
         flip(rng, &mut say, TcpFlags::ECE, 6);
         flip(rng, &mut say, TcpFlags::CWR, 12);
+        flip(rng, &mut say, TcpFlags::AE, 12);
+        say.ecn = rng.pick(&[Ecn::NotEct, Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+        if rng.one_in(6) {
+            let order = rng.pick(&[AccEcnOrder::Ect0First, AccEcnOrder::Ect1First]);
+            let [ect0, ce, ect1] = std::array::from_fn(|_| rng.size(24));
+            say.accecn = Some(AccEcnOption::new(order, rng.within(0..4) as usize, ect0, ce, ect1));
+        }
         flip(rng, &mut say, TcpFlags::URG, 20);
         flip(rng, &mut say, TcpFlags::PSH, 6);
         if rng.one_in(30) {

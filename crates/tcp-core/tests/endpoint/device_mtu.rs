@@ -2,7 +2,7 @@
 //! than its device.
 
 use crate::net::{A, B, Link, Net, Plan, bytes_from, host_config, socket};
-use ackline_tcp_core::config::PathMtuProbing;
+use ackline_tcp_core::config::{Ecn, PathMtuProbing};
 use ackline_tcp_core::error::ConnectError;
 use ackline_tcp_core::info::Info;
 use ackline_tcp_core::policy::builtin::Fifo;
@@ -317,5 +317,18 @@ fn whatever_changes_and_is_lost_all_bytes_arrive() {
         }
         println!("{changes} changes");
         assert_eq!(net.hosts[A].streams[&id].closed, None);
+    }
+}
+
+/// RFC 791 allows 68 bytes: all options of a SYN-ACK would not fit.
+#[test]
+fn a_syn_ack_of_accurate_ecn_fits_the_smallest_mtu() {
+    let mut config = conn_config(true);
+    config.ecn = Ecn::Accurate;
+    for mtu in 68..=90 {
+        let mut net = net(7, Link::default(), false, mtu);
+        let id = sender(&mut net, socket(B, 80), &config, 2_000);
+        assert!(arrives(&mut net, 2_000, MINUTE), "MTU {mtu}");
+        assert_eq!(info(&mut net, id).ecn, Ecn::Accurate, "MTU {mtu}");
     }
 }

@@ -373,9 +373,13 @@ impl<'a> OwnSyn<'a> {
         header.window = self.window() as u16;
         header.options = self.options(now, clock, peer);
         if peer.is_some() && syns.brings_counters(self.config.ecn) && self.config.accecn_option > 0 {
-            // RFC 9768, section 3.2.1: the counters' initial values.
-            header.options.accecn =
-                Some(AccEcnOption::new(AccEcnOrder::Ect1First, AccEcnOption::MAX, 1, 0, 1));
+            // RFC 9768, section 3.2.1: the counters' initial values. Section 3.2.3.3: where the other
+            // options leave no room, the option is left out.
+            let counters = AccEcnOption::new(AccEcnOrder::Ect1First, AccEcnOption::MAX, 1, 0, 1);
+            let options = TcpOptions { accecn: Some(counters), ..header.options };
+            if options.encoded_len() <= usize::from(self.mss()) {
+                header.options = options;
+            }
         }
     }
 
