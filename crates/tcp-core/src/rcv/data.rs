@@ -7,7 +7,7 @@
 use super::echo::MarkedArrival;
 use super::obligations::ArrivalFacts;
 use super::pieces::PIECE;
-use super::{Assembler, DataOutcome, Incoming, Marks, Receiver, UNKNOWN_MSS};
+use super::{Assembler, DataOutcome, Incoming, Receiver, UNKNOWN_MSS};
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::events::DropReason;
@@ -112,10 +112,10 @@ impl Receiver {
     /// Passes the CE mark to the echo, before RCV.NXT moves.
     #[inline]
     fn take_mark(&mut self, ctx: &mut Ctx<'_>, seg: &Incoming<'_>) {
-        if let Some(echo) = self.marks.as_deref_mut().and_then(Marks::echo_mut) {
+        if let Some(marks) = self.marks.as_deref_mut() {
             let Incoming { ce, cwr, segments, .. } = *seg;
             let (rcv_nxt, highest_ack) = (self.rcv_nxt, self.highest_ack);
-            echo.on_data(ctx.counters, &MarkedArrival { ce, cwr, segments, rcv_nxt, highest_ack });
+            marks.on_data(ctx.counters, &MarkedArrival { ce, cwr, segments, rcv_nxt, highest_ack });
         }
     }
 
@@ -429,8 +429,8 @@ impl Receiver {
     /// A segment contained nothing new.
     fn on_duplicate(&mut self, ctx: &mut Ctx<'_>) {
         ctx.counters.ack_hold_duplicates += u64::from(self.acks.is_holding());
-        if let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) {
-            counts.on_repeat(ctx.counters, ctx.now);
+        if let Some(marks) = self.marks.as_deref_mut() {
+            marks.on_duplicate(ctx.counters, ctx.now);
         }
     }
 

@@ -18,6 +18,7 @@
 //! | `buffer.rs` | what arrived in order and was not read |
 //! | `pieces.rs`, `memory.rs` | sparse data past a hole, and giving memory back |
 //! | `window.rs` | the window that is advertised, and how it grows |
+//! | `marks.rs` | what is told of ECN marks, by one of the next two |
 //! | `echo.rs` | ECN: which ACKs carry ECE, and up to where they acknowledge |
 //! | `accecn.rs` | accurate ECN: what arrived with which codepoint, and what of it is told |
 //! | `obligations.rs` | host of the ACK policy, and the ACKs that the core demands regardless of the policy |
@@ -27,6 +28,7 @@ pub(crate) mod assembler;
 mod buffer;
 mod data;
 mod echo;
+mod marks;
 mod memory;
 mod obligations;
 mod pieces;
@@ -48,12 +50,11 @@ use crate::policy::{AckPolicy, NewAckPolicy};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::{self, AccEcnOption, Payload, SackBlocks, TcpFlags};
-use accecn::{AccEcnReport, Arrival, Counts, Demand, Room};
 use alloc::boxed::Box;
 use assembler::Assembler;
 use buffer::RecvBuffer;
 use bytes::Bytes;
-use echo::Echo;
+use marks::{AckContext, DueAcks, Marks};
 use obligations::Acks;
 use window::{Position, RecvWindow};
 
@@ -107,33 +108,6 @@ pub(crate) struct Receiver {
     closed: bool,
     /// The peer's FIN is known.
     fin_known: bool,
-}
-
-/// What a receiver tells of marks.
-#[derive(Debug)]
-enum Marks {
-    /// Classic ECN's echo, or DCTCP's.
-    Echo(Echo),
-    /// The counts of accurate ECN.
-    Counts(Counts),
-}
-
-impl Marks {
-    fn echo(&self) -> Option<&Echo> {
-        if let Self::Echo(echo) = self { Some(echo) } else { None }
-    }
-
-    fn echo_mut(&mut self) -> Option<&mut Echo> {
-        if let Self::Echo(echo) = self { Some(echo) } else { None }
-    }
-
-    fn counts(&self) -> Option<&Counts> {
-        if let Self::Counts(counts) = self { Some(counts) } else { None }
-    }
-
-    fn counts_mut(&mut self) -> Option<&mut Counts> {
-        if let Self::Counts(counts) = self { Some(counts) } else { None }
-    }
 }
 
 /// What the handshake agreed on.
@@ -307,12 +281,8 @@ impl Receiver {
         self.rmss = params.rmss.clamp(1, 0xffff) as u16;
         self.peer_mss = params.rmss.clamp(1, UNKNOWN_MSS) as u16;
         self.sack = params.sack;
-        match params.ecn {
-            None => {}
-            Some(EcnStart { mode: Ecn::Accurate, marked, echo }) => {
-                self.marks = Some(Box::new(Marks::Counts(Counts::new(marked, echo))));
-            }
-            Some(EcnStart { mode, .. }) => self.marks = Some(Box::new(Marks::Echo(Echo::new(mode)))),
+        if let Some(start) = params.ecn {
+            self.marks = Some(Box::new(Marks::new(start)));
         }
         let edge = self.rcv_nxt + syn_window(config);
         self.window.open(edge, params.wscale, limit(config));
@@ -328,8 +298,7 @@ impl Receiver {
         init.hold_limit = config.ack_hold_limit;
         let policy = make(&init);
         // RFC 8257, section 3.2: a change of CE is reported at once, whatever the policy.
-        let accurate =
-            self.marks.as_deref().and_then(Marks::echo).is_some_and(|echo| echo.mode() == Ecn::Dctcp);
+        let accurate = self.ecn_mode() == Ecn::Dctcp;
         self.acks.install(if accurate { Box::new(CeEcho::around(policy)) } else { policy });
     }
 
@@ -531,48 +500,38 @@ impl Receiver {
     }
 
     fn count_codepoints(&mut self, now: Instant, config: &ConnConfig, packets: &Counted) {
-        let unacked = packets.bytes > 0 || self.rcv_nxt != self.highest_ack;
-        let withholding = self.acks.is_withholding();
-        let is_idle = self.acks.wanted(0).is_none();
-        let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) else { return };
-        let Counted { ecn, seq, bytes, packets } = *packets;
-        let ace_only = counts.is_ace_only(now, config.accecn_option);
-        let demand = counts.on_arrival(&Arrival { ecn, bytes, packets, seq, unacked, ace_only }, withholding);
-        if bytes > 0 {
-            counts.on_data();
-        } else if demand != Demand::None && is_idle {
-            counts.ask_for_bare();
-        }
-        match demand {
-            Demand::None => {}
-            Demand::Soft | Demand::Hard => self.acks.oblige(SendReason::AckByObligation),
+        let acks = DueAcks {
+            unacked: packets.bytes > 0 || self.rcv_nxt != self.highest_ack,
+            withholding: self.acks.is_withholding(),
+            none: self.acks.wanted(0).is_none(),
+        };
+        let Some(marks) = self.marks.as_deref_mut() else { return };
+        if marks.on_packets(now, config.accecn_option, packets, acks) {
+            self.acks.oblige(SendReason::AckByObligation);
         }
     }
 
     /// True if the ACK of the SYN-ACK is still to leave: alone, before data (RFC 9768, section
     /// 3.2.2.1).
     pub(crate) fn answers_syn_ack(&self) -> bool {
-        self.marks.as_deref().and_then(Marks::counts).is_some_and(Counts::answers_syn_ack)
+        self.marks.as_deref().is_some_and(Marks::answers_syn_ack)
     }
 
     /// Accurate ECN is in use.
     pub(crate) fn counts_codepoints(&self) -> bool {
-        self.marks.as_deref().is_some_and(|marks| marks.counts().is_some())
+        self.marks.as_deref().is_some_and(Marks::counts_codepoints)
     }
 
     /// The peer has sent its SYN-ACK again.
     pub(crate) fn on_syn_ack_again(&mut self, ecn: wire::Ecn) {
-        if let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) {
-            counts.on_syn_ack_again(ecn);
+        if let Some(marks) = self.marks.as_deref_mut() {
+            marks.on_syn_ack_again(ecn);
         }
     }
 
     /// ACE of the next segment with data.
     pub(crate) fn ace(&self) -> TcpFlags {
-        self.marks
-            .as_deref()
-            .and_then(Marks::counts)
-            .map_or(TcpFlags::NONE, |counts| counts.ace(self.rcv_nxt, false).0)
+        self.marks.as_deref().map_or(TcpFlags::NONE, |marks| marks.ace(self.rcv_nxt))
     }
 
     /// The window field of an ACK.
@@ -594,29 +553,21 @@ impl Receiver {
             marks: false,
             edge,
         };
-        if let Some(echo) = self.marks.as_deref().and_then(Marks::echo) {
-            let (ack, ece) = echo.next(self.rcv_nxt);
-            (numbers.window, numbers.edge) = self.window.seen_from(ack, edge);
-            numbers.ack = ack;
-            if ece {
-                numbers.ecn = TcpFlags::ECE;
-            }
-        }
         let mut blocks = waiting;
-        if let Some(counts) = self.marks.as_deref().and_then(Marks::counts) {
-            (numbers.ecn, numbers.ack) = counts.ace(self.rcv_nxt, room.bare);
-            (numbers.window, numbers.edge) = self.window.seen_from(numbers.ack, edge);
-            numbers.marks = !counts.is_told();
-            blocks = waiting.filter(|_| !counts.forbids_sack());
-            let due = blocks.map_or(0, |waiting| waiting.sack_blocks(SackBlocks::MAX).count());
-            let srtt = known(self.srtt).or(known(self.handshake_rtt));
-            let ack = self.acks.wanted(0).is_some();
-            let fits = Room { octets: room.options, blocks: due };
-            match counts.option(now, config.accecn_option, srtt, (ack, room.bare), fits) {
-                AccEcnReport::Nothing => {}
-                AccEcnReport::NoRoom => numbers.crowded = true,
-                AccEcnReport::Option(option) => numbers.accecn = Some(option),
-            }
+        if let Some(marks) = self.marks.as_deref() {
+            let fields = marks.fields(&AckContext {
+                now,
+                rcv_nxt: self.rcv_nxt,
+                frequency: config.accecn_option,
+                srtt: known(self.srtt).or(known(self.handshake_rtt)),
+                due: self.acks.wanted(0).is_some(),
+                room,
+                waiting,
+            });
+            (numbers.ack, numbers.ecn, numbers.accecn) = (fields.ack, fields.flags, fields.option);
+            (numbers.crowded, numbers.marks) = (fields.crowded, fields.news);
+            (numbers.window, numbers.edge) = self.window.seen_from(fields.ack, edge);
+            blocks = waiting.filter(|_| !fields.forbids_sack);
         }
         if let Some(waiting) = blocks {
             let fit = SackBlocks::that_fit(room.options, numbers.accecn.as_ref());
@@ -674,15 +625,10 @@ impl Receiver {
         let advance = numbers.ack.saturating_distance_from(self.highest_ack);
         self.highest_ack = self.highest_ack.max(numbers.ack);
         self.window.advertised(numbers.edge);
-        let mut another = self
-            .marks
-            .as_deref_mut()
-            .and_then(Marks::echo_mut)
-            .is_some_and(|echo| echo.on_ack_sent(numbers.ack));
-        if let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) {
-            another = counts.on_sent(ctx.counters, ctx.now, numbers.accecn.as_ref(), pure);
-            ctx.counters.acc_ecn_options_omitted += u64::from(numbers.crowded);
-        }
+        let another = match self.marks.as_deref_mut() {
+            Some(marks) => marks.on_ack_sent(ctx.counters, ctx.now, numbers, pure),
+            None => false,
+        };
         self.acks_out += u64::from(pure);
         if self.closed != (numbers.window == 0) {
             self.closed = numbers.window == 0;
@@ -784,22 +730,14 @@ impl Receiver {
         info.acks_out = self.acks_out;
         info.acks_waived = u64::from(self.acks.waived());
         info.ecn = self.ecn_mode();
-        if let Some(echo) = self.marks.as_deref().and_then(Marks::echo) {
-            info.ce_received = echo.marked;
-        }
-        if let Some(counts) = self.marks.as_deref().and_then(Marks::counts) {
-            info.ce_received = u64::from(counts.marked());
-            info.received_bytes = counts.bytes();
+        if let Some(marks) = self.marks.as_deref() {
+            marks.info(info);
         }
     }
 
     /// The kind of ECN in use.
     fn ecn_mode(&self) -> Ecn {
-        match self.marks.as_deref() {
-            Some(Marks::Echo(echo)) => echo.mode(),
-            Some(Marks::Counts(_)) => Ecn::Accurate,
-            None => Ecn::Off,
-        }
+        self.marks.as_deref().map_or(Ecn::Off, Marks::mode)
     }
 
     /// Bytes past a hole.
