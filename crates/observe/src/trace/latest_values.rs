@@ -8,7 +8,7 @@ use ackline_tcp_core::info::Blocked;
 
 /// By the connection's index: as many as are open at once.
 #[derive(Debug, Default)]
-pub(super) struct LastSaid(Vec<ConnRecord>);
+pub(super) struct LatestValues(Vec<ConnRecord>);
 
 /// Of one connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,7 +18,7 @@ struct ConnRecord {
     blocked: Option<Blocked>,
 }
 
-impl LastSaid {
+impl LatestValues {
     /// The record of `event`; `None` if it says nothing new.
     pub(super) fn record(&mut self, conn: ConnId, event: &TraceEvent) -> Option<Event> {
         match (event, Event::of(event)?) {
