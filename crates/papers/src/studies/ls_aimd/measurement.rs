@@ -67,7 +67,7 @@ impl Delay {
 
 /// One run, or the mean of several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Measured {
+pub(super) struct Measurement {
     pub(super) exact: Delay,
     pub(super) grid: Delay,
     /// Share of time in which the link was serialising.
@@ -84,7 +84,7 @@ pub(super) struct Measured {
     pub(super) retransmits: f64,
 }
 
-impl Measured {
+impl Measurement {
     pub(super) fn of(outcome: Outcome) -> Self {
         let delay = outcome.record.queues.first().map(|queue| &queue.delay).cloned().unwrap_or_default();
         let queue = outcome.result.queues.first();
