@@ -4,7 +4,7 @@
 mod client;
 mod subject;
 
-use super::support::watchdog::Watchdog;
+use crate::support::watchdog::Watchdog;
 use ackline_runtime::testing::isolated;
 use ackline_tcp_core::wire::TcpFlags;
 use client::{Client, MSS};

@@ -1,7 +1,7 @@
 //! What both ends of one connection say of it: `tcp_info` of the kernel, and `Info` of the stack.
 
-use super::support::stream::{read_all, write_all};
-use super::support::{Ip, Opens, Setup, World};
+use crate::support::stream::{read_all, write_all};
+use crate::support::{Ip, Opens, Setup, World};
 use ackline_runtime::device::impair::{ImpairConfig, Impairment};
 use ackline_runtime::kernel::KernelTcpInfo;
 use std::time::Duration;

@@ -1,10 +1,11 @@
 //! The stack as a host on an Ethernet: a packet socket on one end of a pair of virtual interfaces,
 //! the kernel's TCP of another namespace on the other.
 
-use super::link_state::{self, LONG, SHORT};
-use super::support::stream::{read_all, write_all};
-use super::support::{Ip, Opens, STACK4, Setup, World};
-use super::{many, mtu, transfer};
+use crate::links::link_state::{self, LONG, SHORT};
+use crate::links::mtu;
+use crate::support::stream::{read_all, write_all};
+use crate::support::{Ip, Opens, STACK4, Setup, World};
+use crate::{many, transfer};
 use ackline_runtime::Error;
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::testing::{has_programs, skip};
@@ -153,7 +154,7 @@ against_kernel! {
     }
 
     fn with_a_rule_an_address_can_be_shared(world) from offload(); {
-        const NAME: &str = "ethernet::with_a_rule_an_address_can_be_shared";
+        const NAME: &str = "links::ethernet::with_a_rule_an_address_can_be_shared";
         if !has_programs(NAME, &["nft"]) {
             return;
         }

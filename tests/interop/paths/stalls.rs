@@ -1,8 +1,8 @@
 //! A path that stands still from time to time and loses nothing: a response to a timeout has
 //! nothing to repair, and what it sends again is sent in vain.
 
-use super::support::stream::{read_all, write_all};
-use super::support::{Ip, Opens, Setup, World};
+use crate::support::stream::{read_all, write_all};
+use crate::support::{Ip, Opens, Setup, World};
 use ackline::Registry;
 use ackline_runtime::Info;
 use ackline_runtime::device::impair::{ImpairConfig, Impairment, Stall};

@@ -1,7 +1,7 @@
 //! TCP Fast Open against the kernel's: the first connection gets a cookie, and the next one sends
 //! with its SYN.
 
-use super::support::{Ip, Setup, World};
+use crate::support::{Ip, Setup, World};
 use ackline_runtime::device::impair::{ImpairConfig, Impairment};
 use ackline_runtime::kernel::KernelTcpInfo;
 use ackline_tcp_core::config::FastOpen;

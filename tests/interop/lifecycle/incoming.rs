@@ -1,6 +1,6 @@
 //! Accepting in three steps: what the kernel's clients are told, and when.
 
-use super::support::{Ip, Setup, World};
+use crate::support::{Ip, Setup, World};
 use ackline_runtime::{HeldSyn, Incoming, Refusal};
 use ackline_tcp_core::ListenOn;
 use std::io::ErrorKind::{ConnectionRefused, HostUnreachable};

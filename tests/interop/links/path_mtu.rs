@@ -1,8 +1,8 @@
 //! A router between the stack and its peer, with a link behind it that takes smaller packets than
 //! either knows: path MTU discovery (RFC 1191, RFC 8201).
 
-use super::support::stream::{read_all, write_all};
-use super::support::{Ip, Setup, World};
+use crate::support::stream::{read_all, write_all};
+use crate::support::{Ip, Setup, World};
 use ackline_runtime::Error;
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::netns::Namespace;

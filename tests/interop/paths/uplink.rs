@@ -5,9 +5,9 @@
 //! `cargo test --release --test interop uplink -- --nocapture` prints the table. All schedulers run
 //! at once, each in a network of its own.
 
-use super::support::stream::bytes;
-use super::support::watchdog::Watchdog;
-use super::support::{Ip, Opens, Setup, World};
+use crate::support::stream::bytes;
+use crate::support::watchdog::Watchdog;
+use crate::support::{Ip, Opens, Setup, World};
 use ackline_runtime::Error;
 use ackline_runtime::device::impair::{ImpairConfig, Impairment};
 use ackline_runtime::netns::Namespace;
@@ -97,7 +97,8 @@ fn measure(scheduler: &'static str) -> Result<Row, Error> {
 #[test]
 #[ignore = "slow"]
 fn a_download_beside_an_upload_is_ten_times_faster_with_shares_than_first_in_first_out() {
-    let name = "uplink::a_download_beside_an_upload_is_ten_times_faster_with_shares_than_first_in_first_out";
+    let name =
+        "paths::uplink::a_download_beside_an_upload_is_ten_times_faster_with_shares_than_first_in_first_out";
     let _watchdog = Watchdog::start(name, time::Duration::from_secs(90));
     let specs = [
         "fifo:rate=100kbit,burst=0",

@@ -1,7 +1,7 @@
 //! A bad path between the stack and the kernel: whatever it does to packets, every byte arrives.
 
-use super::support::stream::{read_all, write_all};
-use super::support::{Ip, Opens, Setup, World};
+use crate::support::stream::{read_all, write_all};
+use crate::support::{Ip, Opens, Setup, World};
 use ackline_runtime::device::impair::{ImpairConfig, Impairment, Stall, SuperPackets};
 use ackline_tcp_core::Duration;
 

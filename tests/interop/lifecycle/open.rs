@@ -1,7 +1,7 @@
 //! Unusual ways to begin, and bytes out of band.
 
-use super::support::stream::{read_all, write_all};
-use super::support::{Ip, KERNEL4, Opens, STACK4, Setup, World};
+use crate::support::stream::{read_all, write_all};
+use crate::support::{Ip, KERNEL4, Opens, STACK4, Setup, World};
 use ackline_runtime::device::impair::{ImpairConfig, Impairment};
 use ackline_tcp_core::config::SynCookies;
 use ackline_tcp_core::{Duration, Target};

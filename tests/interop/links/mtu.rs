@@ -1,7 +1,7 @@
 //! Packet sizes from the smallest that IPv4 hosts must take to jumbo frames.
 
-use super::support::stream::{read_all, read_to_end, write_all, write_while};
-use super::support::{Ip, Opens, Setup, World};
+use crate::support::stream::{read_all, read_to_end, write_all, write_while};
+use crate::support::{Ip, Opens, Setup, World};
 use std::cell::Cell;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};

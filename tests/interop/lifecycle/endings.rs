@@ -16,8 +16,8 @@ mod differences;
 mod ends;
 mod outcome;
 
-use super::support::watchdog::Watchdog;
-use super::support::{Setup, World};
+use crate::support::watchdog::Watchdog;
+use crate::support::{Setup, World};
 use ackline_runtime::Error;
 use ackline_runtime::netlink::Netlink;
 use ackline_runtime::testing::isolated;
@@ -94,7 +94,7 @@ fn raise_limit_of_descriptors() {
 #[test]
 #[ignore = "slow"]
 fn both_ends_are_told_what_the_kernel_tells() {
-    let name = "endings::both_ends_are_told_what_the_kernel_tells";
+    let name = "lifecycle::endings::both_ends_are_told_what_the_kernel_tells";
     let _watchdog = Watchdog::start(name, Duration::from_secs(120));
     raise_limit_of_descriptors();
     isolated(name, || {

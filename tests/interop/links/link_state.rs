@@ -1,7 +1,7 @@
 //! The interface goes down, comes up again, or is removed, while data moves.
 
-use super::support::stream::{read_all, read_to_end, write_all, write_while};
-use super::support::{Ip, Opens, Setup, World};
+use crate::support::stream::{read_all, read_to_end, write_all, write_while};
+use crate::support::{Ip, Opens, Setup, World};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::io::{self, ErrorKind};

@@ -1,7 +1,7 @@
 //! The ends of connections: one side first, both at once, by RST, by dropping.
 
-use super::support::stream::{self, read, read_all, write_all};
-use super::support::{Ip, Opens, Setup, World};
+use crate::support::stream::{self, read, read_all, write_all};
+use crate::support::{Ip, Opens, Setup, World};
 use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,8 +1,8 @@
 //! What limits a sender: the kernel and the stack say the same of themselves under the same limit
 //! (`tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`, `tcpi_total_rto_time`).
 
-use super::support::stream::{self, read, write};
-use super::support::{Ip, Opens, Setup, World};
+use crate::support::stream::{self, read, write};
+use crate::support::{Ip, Opens, Setup, World};
 use ackline_runtime::device::impair::{ImpairConfig, Impairment, Stall};
 use ackline_runtime::kernel::KernelTcpInfo;
 use std::time::Duration;
