@@ -68,7 +68,7 @@ fn masked(screen: &str) -> Vec<String> {
 
 #[test]
 fn a_terminal_shows_connections_and_answers_keys() {
-    let name = "top::a_terminal_shows_connections_and_answers_keys";
+    let name = "watchers::top::a_terminal_shows_connections_and_answers_keys";
     if !has_programs(name, &["tmux"]) {
         return;
     }
@@ -129,7 +129,7 @@ fn a_terminal_shows_connections_and_answers_keys() {
 
 #[test]
 fn it_ends_with_its_terminal() {
-    let name = "top::it_ends_with_its_terminal";
+    let name = "watchers::top::it_ends_with_its_terminal";
     if !has_programs(name, &["tmux"]) {
         return;
     }

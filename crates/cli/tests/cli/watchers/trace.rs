@@ -1,8 +1,8 @@
 //! `--trace`, read by the reader of `ackline-observe`.
 
-use crate::capture::demo_on_a_small_disk;
 use crate::common::{run, scratch, text};
 use crate::net::succeeded;
+use crate::watchers::capture::demo_on_a_small_disk;
 use ackline::core::events::TraceEvent;
 use ackline_observe::trace::{Event, Group, Reader, Record};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +61,7 @@ fn a_trace_tells_the_life_of_each_connection_and_a_capture_may_run_beside_it() {
 
 #[test]
 fn a_full_disk_cuts_the_trace_short_and_not_the_transfer() {
-    const NAME: &str = "trace::a_full_disk_cuts_the_trace_short_and_not_the_transfer";
+    const NAME: &str = "watchers::trace::a_full_disk_cuts_the_trace_short_and_not_the_transfer";
     let Some((ended, file)) = demo_on_a_small_disk(NAME, "--trace", "") else { return };
     succeeded(&ended);
     assert_eq!(ended.json()["ok"], true);

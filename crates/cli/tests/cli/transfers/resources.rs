@@ -36,7 +36,7 @@ fn is_clear(ended: &Exit, what: &str) {
 
 #[test]
 fn a_lack_of_descriptors_is_told() {
-    with_tun("resources::a_lack_of_descriptors_is_told", || {
+    with_tun("transfers::resources::a_lack_of_descriptors_is_told", || {
         let (directory, scenario) = scratch("scenario.toml");
         std::fs::write(&scenario, SCENARIO).expect("written");
         let (data, out, copy) =
@@ -113,7 +113,7 @@ to = "b"
 #[test]
 fn a_proxy_takes_the_descriptors_that_it_may_have_and_leaves_its_program_with_its_own() {
     with_tun(
-        "resources::a_proxy_takes_the_descriptors_that_it_may_have_and_leaves_its_program_with_its_own",
+        "transfers::resources::a_proxy_takes_the_descriptors_that_it_may_have_and_leaves_its_program_with_its_own",
         || {
             // The proxy starts after its program.
             let script = "ulimit -Sn; ulimit -Hn; for i in 1 2 3 4 5 6 7 8 9 10; do \
@@ -133,7 +133,7 @@ fn a_proxy_takes_the_descriptors_that_it_may_have_and_leaves_its_program_with_it
 
 #[test]
 fn a_server_that_lacks_descriptors_tells() {
-    with_tun("resources::a_server_that_lacks_descriptors_tells", || {
+    with_tun("transfers::resources::a_server_that_lacks_descriptors_tells", || {
         for limit in 3..=20 {
             let mut child = BackgroundCommand::start(&mut ackline_within(limit, &["bench", "-s"]));
             let there = until("an end or a network", || match child.child().try_wait() {
@@ -156,7 +156,7 @@ fn a_server_that_lacks_descriptors_tells() {
 
 #[test]
 fn a_killed_receiver_leaves_nothing() {
-    with_tun("resources::a_killed_receiver_leaves_nothing", || {
+    with_tun("transfers::resources::a_killed_receiver_leaves_nothing", || {
         let (directory, path) = scratch("copy");
         for args in [&["-q", "-O", text(&path)][..], &["-q", "--keep", "-O", text(directory.path())]] {
             // As an earlier one leaves it on a file system where files have names from the
@@ -175,7 +175,7 @@ fn a_killed_receiver_leaves_nothing() {
 
 #[test]
 fn a_crowd_of_silent_connections_does_not_end_the_service() {
-    with_tun("resources::a_crowd_of_silent_connections_does_not_end_the_service", || {
+    with_tun("transfers::resources::a_crowd_of_silent_connections_does_not_end_the_service", || {
         // More than --max lets in at once.
         const CROWD: usize = 400;
         let (directory, _) = scratch("");
@@ -200,7 +200,7 @@ fn a_crowd_of_silent_connections_does_not_end_the_service() {
 
 #[test]
 fn who_was_silent_longest_makes_room_for_others() {
-    with_tun("resources::who_was_silent_longest_makes_room_for_others", || {
+    with_tun("transfers::resources::who_was_silent_longest_makes_room_for_others", || {
         let (directory, _) = scratch("");
         let args =
             ["--keep", "--max", "3", "--timeout", "6", "--grace", "100ms", "-O", text(directory.path())];
@@ -223,7 +223,7 @@ fn who_was_silent_longest_makes_room_for_others() {
 
 #[test]
 fn who_speaks_again_in_time_is_not_sent_away() {
-    with_tun("resources::who_speaks_again_in_time_is_not_sent_away", || {
+    with_tun("transfers::resources::who_speaks_again_in_time_is_not_sent_away", || {
         let (directory, _) = scratch("");
         let args = ["--keep", "--max", "1", "--timeout", "20", "--json", "-O", text(directory.path())];
         let child = receiver(&args);

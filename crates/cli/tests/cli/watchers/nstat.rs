@@ -40,7 +40,7 @@ fn printed(runtime: &Path, args: &[&str]) -> String {
 
 #[test]
 fn the_kernels_nstat_has_the_same_columns() {
-    if !has_programs("nstat::the_kernels_nstat_has_the_same_columns", &["nstat"]) {
+    if !has_programs("watchers::nstat::the_kernels_nstat_has_the_same_columns", &["nstat"]) {
         return;
     }
     let output = Command::new("nstat").args(["-asz"]).output().expect("it runs");
@@ -50,7 +50,7 @@ fn the_kernels_nstat_has_the_same_columns() {
 
 #[test]
 fn increments_are_those_since_the_last_call_also_of_a_new_process() {
-    with_tun("nstat::increments_are_those_since_the_last_call_also_of_a_new_process", || {
+    with_tun("watchers::nstat::increments_are_those_since_the_last_call_also_of_a_new_process", || {
         let (directory, path) = scratch("copy");
         let runtime = directory.path();
         let start = || {
@@ -119,7 +119,7 @@ fn increments_are_those_since_the_last_call_also_of_a_new_process() {
 
 #[test]
 fn what_captures_and_traces_lose_is_shown_while_the_command_runs() {
-    with_tun("nstat::what_captures_and_traces_lose_is_shown_while_the_command_runs", || {
+    with_tun("watchers::nstat::what_captures_and_traces_lose_is_shown_while_the_command_runs", || {
         let (directory, path) = scratch("copy");
         let [socket, capture, trace] =
             ["c.sock", "out.pcapng", "out.qlog"].map(|name| directory.path().join(name));

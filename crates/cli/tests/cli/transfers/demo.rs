@@ -21,7 +21,7 @@ fn assert_demo(report: &serde_json::Value, device: &str, bytes: u64) {
 
 #[test]
 fn the_demo_talks_to_the_kernel() {
-    with_tun("demo::the_demo_talks_to_the_kernel", || {
+    with_tun("transfers::demo::the_demo_talks_to_the_kernel", || {
         for (options, offload) in [(&[][..], true), (&["--plain"], false)] {
             let ended = run(&[&["demo", "--json", "--device", "tun", "--size", "8M"], options].concat());
             succeeded(&ended);
@@ -102,7 +102,7 @@ fn the_demo_needs_no_rights() {
             assert_eq!(ended.json()["ok"], true);
         }
         None => skip(
-            "demo::the_demo_needs_no_rights",
+            "transfers::demo::the_demo_needs_no_rights",
             &"cannot become another user: only --device channel was tried",
         ),
     }

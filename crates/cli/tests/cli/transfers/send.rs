@@ -11,7 +11,7 @@ use std::time::Duration;
 
 #[test]
 fn send_brings_a_file_to_the_kernel() {
-    with_tun("send::send_brings_a_file_to_the_kernel", || {
+    with_tun("transfers::send::send_brings_a_file_to_the_kernel", || {
         let options = [
             &[][..],
             &["--plain"],
@@ -59,7 +59,7 @@ fn send_brings_a_file_to_the_kernel() {
 /// What is paced waits for its departures asleep or awake, and the report tells.
 #[test]
 fn departures_are_waited_for_as_asked() {
-    with_tun("send::departures_are_waited_for_as_asked", || {
+    with_tun("transfers::send::departures_are_waited_for_as_asked", || {
         for (options, awake) in
             [(&[][..], false), (&["--pacing", "timer"], false), (&["--pacing", "spin"], true)]
         {
@@ -90,7 +90,7 @@ fn departures_are_waited_for_as_asked() {
 
 #[test]
 fn send_takes_standard_input() {
-    with_tun("send::send_takes_standard_input", || {
+    with_tun("transfers::send::send_takes_standard_input", || {
         let (listener, to) = kernel_listener();
         let mut child = BackgroundCommand::start(ackline(&["send", "-q", "-", &to]).stdin(Stdio::piped()));
         let data = noise(700_000, 2);
@@ -114,9 +114,9 @@ fn send_takes_standard_input() {
 
 #[test]
 fn both_ways_over_ipv6() {
-    with_tun("send::both_ways_over_ipv6", || {
+    with_tun("transfers::send::both_ways_over_ipv6", || {
         if TcpListener::bind("[::1]:0").is_err() {
-            skip("send::both_ways_over_ipv6", &"the kernel has no IPv6");
+            skip("transfers::send::both_ways_over_ipv6", &"the kernel has no IPv6");
             return;
         }
         let (_directory, path) = scratch("data");
@@ -150,7 +150,7 @@ fn both_ways_over_ipv6() {
 /// As `ip tuntap` makes it for a user: it is there before and after.
 #[test]
 fn an_interface_that_exists_is_used_as_it_is() {
-    const NAME: &str = "send::an_interface_that_exists_is_used_as_it_is";
+    const NAME: &str = "transfers::send::an_interface_that_exists_is_used_as_it_is";
     if !has_programs(NAME, &["ip"]) {
         return;
     }
@@ -179,7 +179,7 @@ fn an_interface_that_exists_is_used_as_it_is() {
 
 #[test]
 fn a_refusing_peer_is_told_with_advice() {
-    with_tun("send::a_refusing_peer_is_told_with_advice", || {
+    with_tun("transfers::send::a_refusing_peer_is_told_with_advice", || {
         let ended = run(&["send", "--json", "/dev/null", "198.18.0.1:9"]);
         assert_eq!(ended.status, Some(4), "{ended:?}");
         assert_eq!(
@@ -192,7 +192,7 @@ fn a_refusing_peer_is_told_with_advice() {
 
 #[test]
 fn a_silent_peer_is_given_up() {
-    with_tun("send::a_silent_peer_is_given_up", || {
+    with_tun("transfers::send::a_silent_peer_is_given_up", || {
         // Nobody has this address, and the kernel does not forward.
         let ended = run(&["send", "--timeout", "300ms", "/dev/null", "198.18.0.77:9"]);
         assert_eq!(ended.status, Some(4), "{ended:?}");
@@ -205,7 +205,7 @@ fn a_silent_peer_is_given_up() {
 
 #[test]
 fn a_peer_that_stops_reading_is_given_up() {
-    with_tun("send::a_peer_that_stops_reading_is_given_up", || {
+    with_tun("transfers::send::a_peer_that_stops_reading_is_given_up", || {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(30_000_000, 9)).expect("written");
         let (listener, to) = kernel_listener();
@@ -222,7 +222,7 @@ fn a_peer_that_stops_reading_is_given_up() {
 
 #[test]
 fn a_resetting_receiver_is_told() {
-    with_tun("send::a_resetting_receiver_is_told", || {
+    with_tun("transfers::send::a_resetting_receiver_is_told", || {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(30_000_000, 10)).expect("written");
         let (listener, to) = kernel_listener();
@@ -238,7 +238,7 @@ fn a_resetting_receiver_is_told() {
 
 #[test]
 fn an_interrupted_sender_resets() {
-    with_tun("send::an_interrupted_sender_resets", || {
+    with_tun("transfers::send::an_interrupted_sender_resets", || {
         let (listener, to) = kernel_listener();
         let (_directory, socket) = scratch("control");
         let control = ["--control", text(&socket)];
@@ -263,7 +263,7 @@ fn an_interrupted_sender_resets() {
 
 #[test]
 fn a_receiver_that_talks_back_does_not_stop_the_sender() {
-    with_tun("send::a_receiver_that_talks_back_does_not_stop_the_sender", || {
+    with_tun("transfers::send::a_receiver_that_talks_back_does_not_stop_the_sender", || {
         let (_directory, path) = scratch("data");
         let data = noise(20_000_000, 11);
         std::fs::write(&path, &data).expect("written");
@@ -290,9 +290,12 @@ fn a_receiver_that_talks_back_does_not_stop_the_sender() {
 
 #[test]
 fn missing_rights_are_told_with_what_to_grant() {
-    with_tun("send::missing_rights_are_told_with_what_to_grant", || {
+    with_tun("transfers::send::missing_rights_are_told_with_what_to_grant", || {
         let Some(ended) = as_nobody(&["send", "/dev/null", "198.18.0.1:9"]) else {
-            skip("send::missing_rights_are_told_with_what_to_grant", &"cannot become another user");
+            skip(
+                "transfers::send::missing_rights_are_told_with_what_to_grant",
+                &"cannot become another user",
+            );
             return;
         };
         assert_eq!(ended.status, Some(3), "{ended:?}");
@@ -305,7 +308,7 @@ fn missing_rights_are_told_with_what_to_grant() {
 /// As with nc -N: both ways at once, and the peer has the last word.
 #[test]
 fn what_the_peer_answers_goes_to_standard_output() {
-    with_tun("send::what_the_peer_answers_goes_to_standard_output", || {
+    with_tun("transfers::send::what_the_peer_answers_goes_to_standard_output", || {
         let (listener, to) = kernel_listener();
         let mut child =
             BackgroundCommand::start(ackline(&["send", "--json", "-", &to]).stdin(Stdio::piped()));
@@ -340,7 +343,7 @@ fn what_the_peer_answers_goes_to_standard_output() {
 
 #[test]
 fn an_answer_that_nobody_reads_does_not_stop_the_sender() {
-    with_tun("send::an_answer_that_nobody_reads_does_not_stop_the_sender", || {
+    with_tun("transfers::send::an_answer_that_nobody_reads_does_not_stop_the_sender", || {
         let (listener, to) = kernel_listener();
         let mut child = BackgroundCommand::start(ackline(&["send", "-q", "-", &to]).stdin(Stdio::piped()));
         drop(child.child().stdout.take());
@@ -366,7 +369,7 @@ fn an_answer_that_nobody_reads_does_not_stop_the_sender() {
 
 #[test]
 fn an_answer_that_cannot_be_written_is_a_failure_of_the_file() {
-    with_tun("send::an_answer_that_cannot_be_written_is_a_failure_of_the_file", || {
+    with_tun("transfers::send::an_answer_that_cannot_be_written_is_a_failure_of_the_file", || {
         let (listener, to) = kernel_listener();
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
         let mut command = ackline(&["send", "-", &to]);
@@ -382,7 +385,7 @@ fn an_answer_that_cannot_be_written_is_a_failure_of_the_file() {
 
 #[test]
 fn an_answer_that_is_cut_short_is_told_and_what_came_of_it_is_kept() {
-    with_tun("send::an_answer_that_is_cut_short_is_told_and_what_came_of_it_is_kept", || {
+    with_tun("transfers::send::an_answer_that_is_cut_short_is_told_and_what_came_of_it_is_kept", || {
         let (listener, to) = kernel_listener();
         let child = BackgroundCommand::start(&mut ackline(&["send", "-", &to]));
         let ended = child.end_while(|| {
@@ -402,7 +405,7 @@ fn an_answer_that_is_cut_short_is_told_and_what_came_of_it_is_kept() {
 /// closes.
 #[test]
 fn a_peer_that_closes_without_reading_everything_is_a_failure() {
-    with_tun("send::a_peer_that_closes_without_reading_everything_is_a_failure", || {
+    with_tun("transfers::send::a_peer_that_closes_without_reading_everything_is_a_failure", || {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(1_000_000, 24)).expect("written");
         let (listener, to) = kernel_listener();
@@ -423,7 +426,7 @@ fn a_peer_that_closes_without_reading_everything_is_a_failure() {
 /// A connection takes megabytes at once, however slow the way out is.
 #[test]
 fn what_is_counted_is_what_the_peer_has_acknowledged() {
-    with_tun("send::what_is_counted_is_what_the_peer_has_acknowledged", || {
+    with_tun("transfers::send::what_is_counted_is_what_the_peer_has_acknowledged", || {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(1_000_000, 25)).expect("written");
         let (listener, to) = kernel_listener();
@@ -445,7 +448,7 @@ fn what_is_counted_is_what_the_peer_has_acknowledged() {
 
 #[test]
 fn the_rate_is_that_of_the_data_and_not_of_the_wait_for_the_peers_end() {
-    with_tun("send::the_rate_is_that_of_the_data_and_not_of_the_wait_for_the_peers_end", || {
+    with_tun("transfers::send::the_rate_is_that_of_the_data_and_not_of_the_wait_for_the_peers_end", || {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(100_000, 26)).expect("written");
         let (listener, to) = kernel_listener();
@@ -463,7 +466,7 @@ fn the_rate_is_that_of_the_data_and_not_of_the_wait_for_the_peers_end() {
 
 #[test]
 fn a_signal_before_there_is_a_connection_resets_none() {
-    with_tun("send::a_signal_before_there_is_a_connection_resets_none", || {
+    with_tun("transfers::send::a_signal_before_there_is_a_connection_resets_none", || {
         let child = BackgroundCommand::start(&mut ackline(&["send", "/dev/null", "198.18.0.77:9"]));
         until("the interface", || TcpListener::bind((KERNEL, 0)).ok());
         // It catches signals before it opens the interface.
@@ -477,12 +480,12 @@ fn a_signal_before_there_is_a_connection_resets_none() {
 /// Behind the default TUN device the kernel forwards nothing, unless it is told to.
 #[test]
 fn a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once() {
-    with_tun("send::a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once", || {
+    with_tun("transfers::send::a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once", || {
         let forward = "/proc/sys/net/ipv4/ip_forward";
         let set = |value: &str| std::fs::write(forward, value).is_ok();
         if !set("0") {
             return skip(
-                "send::a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once",
+                "transfers::send::a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once",
                 &"no right to set it",
             );
         }
@@ -506,7 +509,7 @@ fn a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once() {
         let route = ["route", "add", "blackhole", "203.0.113.0/24"];
         if !Command::new("ip").args(route).status().is_ok_and(|status| status.success()) {
             return skip(
-                "send::a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once",
+                "transfers::send::a_peer_beyond_a_kernel_that_does_not_forward_is_told_at_once",
                 &"no iproute2",
             );
         }

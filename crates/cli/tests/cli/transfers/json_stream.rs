@@ -39,7 +39,7 @@ fn last_is_an_error(ended: &Exit, status: i32) {
 
 #[test]
 fn a_sender_tells_of_its_transfer_while_it_runs() {
-    with_tun("json_stream::a_sender_tells_of_its_transfer_while_it_runs", || {
+    with_tun("transfers::json_stream::a_sender_tells_of_its_transfer_while_it_runs", || {
         let (_directory, path) = scratch("data");
         std::fs::write(&path, noise(1_000_001, 3)).expect("written");
         let (listener, to) = kernel_listener();
@@ -65,7 +65,7 @@ fn a_sender_tells_of_its_transfer_while_it_runs() {
 
 #[test]
 fn a_receiver_tells_of_one_transfer_and_of_many() {
-    with_tun("json_stream::a_receiver_tells_of_one_transfer_and_of_many", || {
+    with_tun("transfers::json_stream::a_receiver_tells_of_one_transfer_and_of_many", || {
         let (_directory, path) = scratch("copy");
         let child = receiver(&["--json-stream", "--interval", "100ms", "-O", text(&path)]);
         assert_eq!(deliver(connect(), &noise(500_000, 4)).expect("taken"), 0);
@@ -77,7 +77,7 @@ fn a_receiver_tells_of_one_transfer_and_of_many() {
         assert_eq!((sum(&one), end["bytes"].as_u64()), (500_000, Some(500_000)));
         assert_eq!((&start["listen"], &start["peer"]), (&"198.18.0.2:5001".into(), &end["peer"]));
     });
-    with_tun("json_stream::a_receiver_tells_of_one_transfer_and_of_many", || {
+    with_tun("transfers::json_stream::a_receiver_tells_of_one_transfer_and_of_many", || {
         let (directory, _) = scratch("");
         let args = ["--keep", "--json-stream", "--interval", "100ms", "-O", text(directory.path())];
         let child = receiver(&args);
@@ -105,7 +105,7 @@ fn a_wrong_host_is_the_last_line_and_the_exit_status() {
     ] {
         last_is_an_error(&run(args), 4);
     }
-    with_tun("json_stream::a_wrong_host_is_the_last_line_and_the_exit_status", || {
+    with_tun("transfers::json_stream::a_wrong_host_is_the_last_line_and_the_exit_status", || {
         last_is_an_error(&run(&["send", "--json-stream", "/dev/null", "198.18.0.1:9"]), 4);
         last_is_an_error(&run(&["bench", "--json-stream", "-c", "198.18.0.1"]), 4);
         let ended =

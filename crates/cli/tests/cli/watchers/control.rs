@@ -36,7 +36,7 @@ fn answer(socket: &Path, request: &[u8]) -> String {
 
 #[test]
 fn ss_agrees_with_the_kernel_and_set_changes_a_live_connection() {
-    let name = "control::ss_agrees_with_the_kernel_and_set_changes_a_live_connection";
+    let name = "watchers::control::ss_agrees_with_the_kernel_and_set_changes_a_live_connection";
     with_tun(name, || {
         let (directory, path) = scratch("copy");
         let socket = directory.path().join("c.sock");
@@ -113,7 +113,7 @@ fn ss_agrees_with_the_kernel_and_set_changes_a_live_connection() {
 
 #[test]
 fn garbage_and_crowds_at_the_socket_leave_the_transfer_alone() {
-    with_tun("control::garbage_and_crowds_at_the_socket_leave_the_transfer_alone", || {
+    with_tun("watchers::control::garbage_and_crowds_at_the_socket_leave_the_transfer_alone", || {
         let (directory, path) = scratch("copy");
         let socket = directory.path().join("c.sock");
         // Nobody is sent away for being slow.
@@ -169,7 +169,7 @@ fn garbage_and_crowds_at_the_socket_leave_the_transfer_alone() {
 
 #[test]
 fn limits_of_the_socket_can_be_chosen_and_what_they_refuse_is_counted() {
-    with_tun("control::limits_of_the_socket_can_be_chosen_and_what_they_refuse_is_counted", || {
+    with_tun("watchers::control::limits_of_the_socket_can_be_chosen_and_what_they_refuse_is_counted", || {
         let (directory, path) = scratch("copy");
         let socket = directory.path().join("c.sock");
         let limits = ["--control-clients", "2", "--control-request", "256", "--control-timeout", "2"];
@@ -211,7 +211,7 @@ fn limits_of_the_socket_can_be_chosen_and_what_they_refuse_is_counted() {
 
 #[test]
 fn live_stacks_are_told_apart() {
-    with_tun("control::live_stacks_are_told_apart", || {
+    with_tun("watchers::control::live_stacks_are_told_apart", || {
         let (directory, _) = scratch("unused");
         let folder = directory.path().join("ackline");
         let start = |number: usize| {
@@ -251,7 +251,7 @@ fn live_stacks_are_told_apart() {
 
 #[test]
 fn an_ordinary_users_demo_is_found_by_the_same_user() {
-    let name = "control::an_ordinary_users_demo_is_found_by_the_same_user";
+    let name = "watchers::control::an_ordinary_users_demo_is_found_by_the_same_user";
     let Some(nobody) = Nobody::new() else {
         return ackline::runtime::testing::skip(name, &"no right to be another user");
     };
@@ -274,7 +274,7 @@ fn an_ordinary_users_demo_is_found_by_the_same_user() {
 
 #[test]
 fn the_leftover_of_a_killed_process_is_removed_by_the_next() {
-    with_tun("control::the_leftover_of_a_killed_process_is_removed_by_the_next", || {
+    with_tun("watchers::control::the_leftover_of_a_killed_process_is_removed_by_the_next", || {
         let (directory, _) = scratch("unused");
         let start = |arguments: &[&str]| {
             let mut command = ackline(&[&["recv", "-q", "-l", "198.18.0.2:5001"], arguments].concat());
@@ -317,7 +317,7 @@ fn the_leftover_of_a_killed_process_is_removed_by_the_next() {
 
 #[test]
 fn a_path_that_cannot_be_a_sockets_ends_the_command_in_good_order() {
-    with_tun("control::a_path_that_cannot_be_a_sockets_ends_the_command_in_good_order", || {
+    with_tun("watchers::control::a_path_that_cannot_be_a_sockets_ends_the_command_in_good_order", || {
         let (directory, path) = scratch("file");
         std::fs::write(&path, "mine").expect("written");
         let inside = path.join("c.sock");

@@ -1,9 +1,9 @@
 //! `--dev`: the stack on an Ethernet, and everything that can be wrong with a device.
 
-use crate::capture::{assert_sound, tshark};
 use crate::common::{BackgroundCommand, Exit, ackline, noise, run, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
+use crate::watchers::capture::{assert_sound, tshark};
 use ackline::runtime::Error;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
@@ -68,7 +68,7 @@ pub(crate) fn send_nothing<'a>(options: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn a_file_goes_each_way_over_an_ethernet() {
-    with_ethernet("dev::a_file_goes_each_way_over_an_ethernet", |near| {
+    with_ethernet("devices::dev::a_file_goes_each_way_over_an_ethernet", |near| {
         let data = noise(3_000_001, 21);
         let (_directory, path) = scratch("data");
         std::fs::write(&path, &data).expect("written");
@@ -104,7 +104,7 @@ fn a_file_goes_each_way_over_an_ethernet() {
 
 #[test]
 fn a_file_goes_over_an_ethernet_by_ipv6() {
-    with_ethernet("dev::a_file_goes_over_an_ethernet_by_ipv6", |near| {
+    with_ethernet("devices::dev::a_file_goes_over_an_ethernet_by_ipv6", |near| {
         let data = noise(500_000, 22);
         let args = ["recv", "--dev", "near0", "--local", "fd09::2/64", "-l", "[fd09::2]:5001"];
         let child = start(near, &args);
@@ -119,7 +119,7 @@ fn a_file_goes_over_an_ethernet_by_ipv6() {
 
 #[test]
 fn captures_have_the_ethernet_headers_or_not() {
-    const NAME: &str = "dev::captures_have_the_ethernet_headers_or_not";
+    const NAME: &str = "devices::dev::captures_have_the_ethernet_headers_or_not";
     if !has_programs(NAME, &["tshark"]) {
         return;
     }
@@ -175,7 +175,7 @@ pub(crate) fn reach(to: &str) -> TcpStream {
 
 #[test]
 fn interfaces_are_listed_with_what_they_are_good_for() {
-    with_ethernet("dev::interfaces_are_listed_with_what_they_are_good_for", |near| {
+    with_ethernet("devices::dev::interfaces_are_listed_with_what_they_are_good_for", |near| {
         let address = InterfaceAddress::network("192.0.2.9/25".parse().expect("a network"));
         change(near, "near0", |netlink, index| netlink.add_address(index, address));
         let ended = start(near, &["list", "interfaces"]).end();
@@ -203,7 +203,7 @@ fn interfaces_are_listed_with_what_they_are_good_for() {
 
 #[test]
 fn an_interface_that_cannot_be_used_is_told_with_those_that_can() {
-    with_ethernet("dev::an_interface_that_cannot_be_used_is_told_with_those_that_can", |near| {
+    with_ethernet("devices::dev::an_interface_that_cannot_be_used_is_told_with_those_that_can", |near| {
         let with = |name| no_device(near, &send_nothing(&["--dev", name, "--local", LOCAL]));
         assert_eq!(with("near9"), "there is no interface near9; there are: lo (up), near0 (up)");
         assert_eq!(
@@ -216,9 +216,10 @@ fn an_interface_that_cannot_be_used_is_told_with_those_that_can() {
                 let complaint = with("tun7");
                 assert_eq!(complaint, "--dev tun7: carries no Ethernet frames; --dev can use near0");
             }
-            Err(why) => {
-                skip("dev::an_interface_that_cannot_be_used_is_told_with_those_that_can (a TUN device)", &why)
-            }
+            Err(why) => skip(
+                "devices::dev::an_interface_that_cannot_be_used_is_told_with_those_that_can (a TUN device)",
+                &why,
+            ),
         }
         change(near, "near0", Netlink::set_down);
         assert_eq!(with("near0"), "the interface near0 is down: ip link set near0 up");
@@ -227,7 +228,7 @@ fn an_interface_that_cannot_be_used_is_told_with_those_that_can() {
 
 #[test]
 fn an_address_in_use_is_told_with_who_has_it() {
-    with_ethernet("dev::an_address_in_use_is_told_with_who_has_it", |near| {
+    with_ethernet("devices::dev::an_address_in_use_is_told_with_who_has_it", |near| {
         let own = InterfaceAddress::network("10.9.0.5/24".parse().expect("a network"));
         change(near, "near0", |netlink, index| netlink.add_address(index, own));
         let complaint = no_device(near, &send_nothing(&["--dev", "near0", "--local", "10.9.0.5/24"]));
@@ -254,10 +255,10 @@ fn an_address_in_use_is_told_with_who_has_it() {
 
 #[test]
 fn a_name_in_use_is_told() {
-    with_ethernet("dev::a_name_in_use_is_told", |near| {
+    with_ethernet("devices::dev::a_name_in_use_is_told", |near| {
         if let Err(why) = near.run(|| Tun::create(&TunConfig::new().name("probe")).map(drop)).expect("inside")
         {
-            return skip("dev::a_name_in_use_is_told", &why);
+            return skip("devices::dev::a_name_in_use_is_told", &why);
         }
         let _holder =
             near.run(|| Tun::create(&TunConfig::new().name("busy0"))).expect("inside").expect("made");
@@ -271,7 +272,7 @@ fn a_name_in_use_is_told() {
 
 #[test]
 fn missing_rights_for_a_packet_socket_are_told_with_how_to_get_them() {
-    const NAME: &str = "dev::missing_rights_for_a_packet_socket_are_told_with_how_to_get_them";
+    const NAME: &str = "devices::dev::missing_rights_for_a_packet_socket_are_told_with_how_to_get_them";
     with_ethernet(NAME, |near| {
         let run = || as_nobody(&send_nothing(&["--dev", "near0", "--local", LOCAL]));
         let Some(ended) = near.run(run).expect("in the namespace") else {
@@ -340,7 +341,7 @@ fn interrupted(
 
 #[test]
 fn an_interface_that_is_removed_ends_the_transfer() {
-    let name = "dev::an_interface_that_is_removed_ends_the_transfer";
+    let name = "devices::dev::an_interface_that_is_removed_ends_the_transfer";
     interrupted(name, &["--json"], |place, interface, child, _stream| {
         change(place, interface, Netlink::remove);
         let ended = child.end();
@@ -359,7 +360,7 @@ fn an_interface_that_is_removed_ends_the_transfer() {
 #[test]
 #[ignore = "slow"]
 fn an_interface_that_stays_down_is_blamed() {
-    let name = "dev::an_interface_that_stays_down_is_blamed";
+    let name = "devices::dev::an_interface_that_stays_down_is_blamed";
     interrupted(name, &["--json", "--timeout", "1500ms"], |place, interface, child, mut stream| {
         change(place, interface, Netlink::set_down);
         // So that it is the interface, not the reader, who holds the transfer up.
@@ -386,7 +387,7 @@ fn an_interface_that_stays_down_is_blamed() {
 
 #[test]
 fn an_interface_that_comes_back_lets_the_transfer_finish() {
-    let name = "dev::an_interface_that_comes_back_lets_the_transfer_finish";
+    let name = "devices::dev::an_interface_that_comes_back_lets_the_transfer_finish";
     interrupted(name, &[], |place, interface, child, stream| {
         change(place, interface, Netlink::set_down);
         let down = Duration::from_millis(600);
@@ -405,7 +406,7 @@ fn an_interface_that_comes_back_lets_the_transfer_finish() {
 
 #[test]
 fn a_receiver_without_data_learns_of_a_removal() {
-    with_ethernet("dev::a_receiver_without_data_learns_of_a_removal", |near| {
+    with_ethernet("devices::dev::a_receiver_without_data_learns_of_a_removal", |near| {
         let directory = tempfile::tempdir().expect("a directory");
         for options in [&[][..], &["--keep", "-O", text(directory.path())]] {
             let again = near.run(|| Netlink::open()?.interface("near0")).expect("inside");

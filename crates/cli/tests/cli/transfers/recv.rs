@@ -9,7 +9,7 @@ use std::path::Path;
 
 #[test]
 fn recv_gives_a_complete_file_its_name() {
-    with_tun("recv::recv_gives_a_complete_file_its_name", || {
+    with_tun("transfers::recv::recv_gives_a_complete_file_its_name", || {
         for options in [&[][..], &["--plain"], &["--mtu", "9000", "--ack", "csa3"]] {
             let (directory, path) = scratch("copy");
             let child = receiver(&[&["--json", "-O", text(&path)], options].concat());
@@ -39,7 +39,7 @@ fn recv_gives_a_complete_file_its_name() {
 
 #[test]
 fn recv_writes_to_standard_output() {
-    with_tun("recv::recv_writes_to_standard_output", || {
+    with_tun("transfers::recv::recv_writes_to_standard_output", || {
         let child = receiver(&["--json"]);
         let data = noise(400_000, 5);
         let ended = child.end_while(|| assert_eq!(deliver(connect(), &data).expect("taken"), 0));
@@ -52,7 +52,7 @@ fn recv_writes_to_standard_output() {
 
 #[test]
 fn an_empty_stream_is_an_empty_file() {
-    with_tun("recv::an_empty_stream_is_an_empty_file", || {
+    with_tun("transfers::recv::an_empty_stream_is_an_empty_file", || {
         let (_directory, path) = scratch("copy");
         let child = receiver(&["-q", "-O", text(&path)]);
         assert_eq!(deliver(connect(), b"").expect("taken"), 0);
@@ -63,7 +63,7 @@ fn an_empty_stream_is_an_empty_file() {
 
 #[test]
 fn a_reset_transfer_leaves_no_file() {
-    with_tun("recv::a_reset_transfer_leaves_no_file", || {
+    with_tun("transfers::recv::a_reset_transfer_leaves_no_file", || {
         let (directory, path) = scratch("copy");
         std::fs::write(&path, "old").expect("written");
         let child = receiver(&["-O", text(&path)]);
@@ -81,7 +81,7 @@ fn a_reset_transfer_leaves_no_file() {
 
 #[test]
 fn a_full_disk_is_told_and_the_sender_is_reset() {
-    with_tun("recv::a_full_disk_is_told_and_the_sender_is_reset", || {
+    with_tun("transfers::recv::a_full_disk_is_told_and_the_sender_is_reset", || {
         let child = receiver(&["-O", "/dev/full"]);
         let outcome = deliver(connect(), &noise(1_000_000, 7));
         assert!(outcome.is_err(), "the sender must not believe that all is well");
@@ -93,7 +93,7 @@ fn a_full_disk_is_told_and_the_sender_is_reset() {
 
 #[test]
 fn an_interrupted_receiver_leaves_no_file() {
-    with_tun("recv::an_interrupted_receiver_leaves_no_file", || {
+    with_tun("transfers::recv::an_interrupted_receiver_leaves_no_file", || {
         let (directory, path) = scratch("copy");
         let child = receiver(&["-O", text(&path)]);
         let mut stream = connect();
@@ -110,7 +110,7 @@ fn an_interrupted_receiver_leaves_no_file() {
 
 #[test]
 fn keep_serves_many_at_once_until_a_signal() {
-    with_tun("recv::keep_serves_many_at_once_until_a_signal", || {
+    with_tun("transfers::recv::keep_serves_many_at_once_until_a_signal", || {
         const SENDERS: usize = 24;
         let (directory, _) = scratch("");
         let child = receiver(&["--keep", "--json", "-O", text(directory.path())]);
@@ -152,7 +152,7 @@ fn keep_serves_many_at_once_until_a_signal() {
 
 #[test]
 fn keep_tells_what_a_signal_cut_short() {
-    with_tun("recv::keep_tells_what_a_signal_cut_short", || {
+    with_tun("transfers::recv::keep_tells_what_a_signal_cut_short", || {
         let (directory, _) = scratch("");
         let child = receiver(&["--keep", "--grace", "200ms", "-O", text(directory.path())]);
         assert_eq!(deliver(connect(), b"whole").expect("taken"), 0);
@@ -173,7 +173,7 @@ fn keep_tells_what_a_signal_cut_short() {
 
 #[test]
 fn a_late_sender_finishes_after_the_signal() {
-    with_tun("recv::a_late_sender_finishes_after_the_signal", || {
+    with_tun("transfers::recv::a_late_sender_finishes_after_the_signal", || {
         let (directory, _) = scratch("");
         let (_other, socket) = scratch("control");
         let control = ["--control", text(&socket)];
@@ -198,7 +198,7 @@ fn a_late_sender_finishes_after_the_signal() {
 
 #[test]
 fn a_name_in_use_is_told() {
-    with_tun("recv::a_name_in_use_is_told", || {
+    with_tun("transfers::recv::a_name_in_use_is_told", || {
         let first = receiver(&["-q"]);
         let ended = run(&["send", "/dev/null", "198.18.0.1:9"]);
         assert_eq!(ended.status, Some(3), "{ended:?}");

@@ -1,7 +1,7 @@
 //! `--raw`: the stack on some ports of its host's own address, and the host beside it.
 
 use crate::common::{BackgroundCommand, Exit, ackline, noise, run, scratch, text, until};
-use crate::dev::{change, no_device, reach, send_nothing, start, with_ethernet};
+use crate::devices::dev::{change, no_device, reach, send_nothing, start, with_ethernet};
 use crate::net::*;
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
 use ackline::runtime::netns::Namespace;
@@ -56,7 +56,7 @@ fn bound(near: &Namespace, to: &str) -> std::io::Result<TcpListener> {
 
 #[test]
 fn a_file_goes_each_way_from_the_hosts_own_address() {
-    with_hosts("raw::a_file_goes_each_way_from_the_hosts_own_address", |near| {
+    with_hosts("devices::raw::a_file_goes_each_way_from_the_hosts_own_address", |near| {
         let data = noise(3_000_001, 41);
         let (_directory, path) = scratch("data");
         std::fs::write(&path, &data).expect("written");
@@ -88,7 +88,7 @@ fn a_file_goes_each_way_from_the_hosts_own_address() {
 
 #[test]
 fn nothing_is_reset_and_the_hosts_own_traffic_goes_on() {
-    with_hosts("raw::nothing_is_reset_and_the_hosts_own_traffic_goes_on", |near| {
+    with_hosts("devices::raw::nothing_is_reset_and_the_hosts_own_traffic_goes_on", |near| {
         let data = noise(2_000_001, 42);
         let child = start(near, &["recv", "-v", "--raw", "near0", "-l", ":5001"]);
         // It says so when it has its ports.
@@ -123,7 +123,7 @@ fn nothing_is_reset_and_the_hosts_own_traffic_goes_on() {
 
 #[test]
 fn without_a_rule_the_kernel_resets() {
-    with_hosts("raw::without_a_rule_the_kernel_resets", |near| {
+    with_hosts("devices::raw::without_a_rule_the_kernel_resets", |near| {
         let listener = TcpListener::bind("10.9.0.1:0").expect("a listener");
         let to = listener.local_addr().expect("bound").to_string();
         let options = ["--raw", "near0", "--raw-firewall", "none", "--ports", "7000-7001"];
@@ -136,7 +136,7 @@ fn without_a_rule_the_kernel_resets() {
 
 #[test]
 fn ports_are_reserved_meanwhile_and_free_afterwards() {
-    with_hosts("raw::ports_are_reserved_meanwhile_and_free_afterwards", |near| {
+    with_hosts("devices::raw::ports_are_reserved_meanwhile_and_free_afterwards", |near| {
         let taken = |to: &str| bound(near, to).is_err_and(|error| error.kind() == ErrorKind::AddrInUse);
         let child = start(near, &["recv", "--raw", "near0", "-l", ":5001", "--ports", "5001-5003"]);
         drop(reach("10.9.0.2:5001"));
@@ -167,7 +167,7 @@ fn ports_are_reserved_meanwhile_and_free_afterwards() {
 
 #[test]
 fn a_command_that_is_killed_leaves_nothing() {
-    let name = "raw::a_command_that_is_killed_leaves_nothing";
+    let name = "devices::raw::a_command_that_is_killed_leaves_nothing";
     let has_nft = has_programs(&format!("{name}: the firewall's tables"), &["nft"]);
     with_hosts(name, |near| {
         let child = start(near, &["recv", "--raw", "near0", "-l", ":5001"]);
@@ -198,7 +198,7 @@ fn ruleset(at: &Namespace) -> String {
 
 #[test]
 fn a_rule_by_hand_takes_the_place_of_the_table() {
-    const NAME: &str = "raw::a_rule_by_hand_takes_the_place_of_the_table";
+    const NAME: &str = "devices::raw::a_rule_by_hand_takes_the_place_of_the_table";
     if !has_programs(NAME, &["nft"]) {
         return;
     }
@@ -234,7 +234,7 @@ fn a_rule_by_hand_takes_the_place_of_the_table() {
 
 #[test]
 fn missing_rights_are_told_with_how_to_get_them() {
-    const NAME: &str = "raw::missing_rights_are_told_with_how_to_get_them";
+    const NAME: &str = "devices::raw::missing_rights_are_told_with_how_to_get_them";
     with_hosts(NAME, |near| {
         let Some(ended) = near.run(|| as_nobody(&send_nothing(&["--raw", "near0"]))).expect("inside") else {
             return skip(NAME, &"cannot become another user");
@@ -252,7 +252,7 @@ fn missing_rights_are_told_with_how_to_get_them() {
 #[test]
 fn an_interface_that_is_removed_ends_the_transfer_and_one_that_comes_back_does_not() {
     with_hosts(
-        "raw::an_interface_that_is_removed_ends_the_transfer_and_one_that_comes_back_does_not",
+        "devices::raw::an_interface_that_is_removed_ends_the_transfer_and_one_that_comes_back_does_not",
         |near| {
             let data = noise(20_000_000, 43);
             let (_directory, path) = scratch("data");
@@ -294,7 +294,7 @@ fn an_interface_that_is_removed_ends_the_transfer_and_one_that_comes_back_does_n
 
 #[test]
 fn an_interface_that_cannot_be_used_is_told() {
-    with_ethernet("raw::an_interface_that_cannot_be_used_is_told", |near| {
+    with_ethernet("devices::raw::an_interface_that_cannot_be_used_is_told", |near| {
         let with = |name| no_device(near, &send_nothing(&["--raw", name]));
         assert_eq!(with("near9"), "there is no interface near9; there are: lo (up), near0 (up)");
         assert_eq!(with("lo"), "--raw lo: the kernel's loopback, where no other host is");
@@ -336,7 +336,7 @@ fn an_interface_that_cannot_be_used_is_told() {
 
 #[test]
 fn bench_takes_as_many_ports_as_it_has_streams() {
-    with_hosts("raw::bench_takes_as_many_ports_as_it_has_streams", |near| {
+    with_hosts("devices::raw::bench_takes_as_many_ports_as_it_has_streams", |near| {
         let server = start(near, &["bench", "-s", "-1", "--raw", "near0", "-p", "5201"]);
         // From the far host, whose own address is used in the same way.
         let far = |args: &[&str]| BackgroundCommand::start(&mut ackline(args));
@@ -354,7 +354,7 @@ fn bench_takes_as_many_ports_as_it_has_streams() {
 
 #[test]
 fn a_stock_nc_is_a_peer_in_both_directions() {
-    const NAME: &str = "raw::a_stock_nc_is_a_peer_in_both_directions";
+    const NAME: &str = "devices::raw::a_stock_nc_is_a_peer_in_both_directions";
     if !has_programs(NAME, &["nc"]) {
         return;
     }

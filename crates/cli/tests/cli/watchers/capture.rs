@@ -49,7 +49,7 @@ fn payload(file: &Path, filter: &str) -> usize {
 
 #[test]
 fn tshark_reads_what_send_sent_and_why() {
-    const NAME: &str = "capture::tshark_reads_what_send_sent_and_why";
+    const NAME: &str = "watchers::capture::tshark_reads_what_send_sent_and_why";
     if !has_programs(NAME, &["tshark"]) {
         return;
     }
@@ -109,7 +109,7 @@ fn nops_in_a_row(options: &str) -> usize {
 /// of.
 #[test]
 fn tshark_reads_accurate_ecn_and_prague_without_a_warning() {
-    const NAME: &str = "capture::tshark_reads_accurate_ecn_and_prague_without_a_warning";
+    const NAME: &str = "watchers::capture::tshark_reads_accurate_ecn_and_prague_without_a_warning";
     if !has_programs(NAME, &["tshark"]) {
         return;
     }
@@ -153,7 +153,7 @@ fn tshark_reads_accurate_ecn_and_prague_without_a_warning() {
 
 #[test]
 fn tshark_reads_what_recv_received_over_ipv6() {
-    const NAME: &str = "capture::tshark_reads_what_recv_received_over_ipv6";
+    const NAME: &str = "watchers::capture::tshark_reads_what_recv_received_over_ipv6";
     if !has_programs(NAME, &["tshark"]) {
         return;
     }
@@ -217,14 +217,14 @@ pub(crate) fn demo_on_a_small_disk(name: &str, option: &str, more: &str) -> Opti
 
 #[test]
 fn a_full_disk_cuts_the_capture_short_and_not_the_transfer() {
-    const NAME: &str = "capture::a_full_disk_cuts_the_capture_short_and_not_the_transfer";
+    const NAME: &str = "watchers::capture::a_full_disk_cuts_the_capture_short_and_not_the_transfer";
     let Some((ended, file)) = demo_on_a_small_disk(NAME, "--pcap", "") else { return };
     assert_is_cut_short(&ended, &file);
 }
 
 #[test]
 fn a_full_disk_cuts_a_rotation_short_and_not_the_transfer() {
-    const NAME: &str = "capture::a_full_disk_cuts_a_rotation_short_and_not_the_transfer";
+    const NAME: &str = "watchers::capture::a_full_disk_cuts_a_rotation_short_and_not_the_transfer";
     let more = "--pcap-size 100K --pcap-files 9";
     let Some((ended, file)) = demo_on_a_small_disk(NAME, "--pcap", more) else { return };
     assert_is_cut_short(&ended, &file);

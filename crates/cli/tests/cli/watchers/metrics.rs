@@ -7,7 +7,7 @@ use ackline::core::{Duration, Instant};
 use ackline_lab::{Scenario, simulation};
 use std::collections::BTreeSet;
 
-const PAGE: &str = include_str!("../../../../docs/metrics.md");
+const PAGE: &str = include_str!("../../../../../docs/metrics.md");
 
 /// A sender whose packets are dropped, and whose link then stands still for longer than a
 /// retransmission timeout.

@@ -45,7 +45,7 @@ fn measured(output: &str, others: &[&str]) -> (BackgroundCommand, SocketAddr) {
 
 #[test]
 fn a_scrape_has_what_the_stack_counts() {
-    with_tun("prometheus::a_scrape_has_what_the_stack_counts", || {
+    with_tun("watchers::prometheus::a_scrape_has_what_the_stack_counts", || {
         let (directory, path) = scratch("copy");
         let capture = directory.path().join("out.pcapng");
         // It ends before the transfer.
@@ -96,7 +96,7 @@ fn a_scrape_has_what_the_stack_counts() {
 
 #[test]
 fn promtool_finds_nothing_to_complain_of() {
-    let name = "prometheus::promtool_finds_nothing_to_complain_of";
+    let name = "watchers::prometheus::promtool_finds_nothing_to_complain_of";
     if !has_programs(name, &["promtool"]) {
         return;
     }
@@ -118,7 +118,7 @@ fn promtool_finds_nothing_to_complain_of() {
 
 #[test]
 fn prometheus_scrapes_it() {
-    let name = "prometheus::prometheus_scrapes_it";
+    let name = "watchers::prometheus::prometheus_scrapes_it";
     if !has_programs(name, &["prometheus"]) {
         return;
     }

@@ -67,7 +67,7 @@ fn what_there_is_not_is_refused_in_one_line() {
 
 #[test]
 fn a_live_part_without_tun_devices_is_refused_before_anything_runs() {
-    let name = "reproduce::a_live_part_without_tun_devices_is_refused_before_anything_runs";
+    let name = "lab::reproduce::a_live_part_without_tun_devices_is_refused_before_anything_runs";
     let script = "mount -t tmpfs none /dev/net || exit 99; exec \"$program\" reproduce a3 --live --no-cache";
     let Some(ended) = with_own_mounts(name, script, &[], &[]) else { return };
     assert_eq!((ended.status, ended.stderr.lines().count()), (Some(3), 1), "{ended:?}");
