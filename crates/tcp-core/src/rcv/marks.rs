@@ -25,15 +25,15 @@ pub(super) enum Marks {
     Counts(Counts),
 }
 
-/// The ACKs that are due when packets arrive.
+/// Which ACKs the peer waits for when packets arrive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DueAcks {
+pub(super) struct PendingAcks {
     /// Data has not been acknowledged yet, or arrives.
     pub(super) unacked: bool,
     /// The ACK policy withholds ACKs.
     pub(super) withholding: bool,
-    /// None is due.
-    pub(super) none: bool,
+    /// An ACK is due.
+    pub(super) due: bool,
 }
 
 /// The ACK whose fields are asked for.
@@ -98,7 +98,7 @@ impl Marks {
         now: Instant,
         frequency: u8,
         packets: &Counted,
-        acks: DueAcks,
+        acks: PendingAcks,
     ) -> bool {
         let Self::Counts(counts) = self else { return false };
         let Counted { ecn, seq, bytes, packets } = *packets;
@@ -107,7 +107,7 @@ impl Marks {
         let demand = counts.on_arrival(&arrival, acks.withholding);
         if bytes > 0 {
             counts.on_data();
-        } else if demand != Demand::None && acks.none {
+        } else if demand != Demand::None && !acks.due {
             counts.ask_for_bare();
         }
         match demand {
