@@ -1,9 +1,9 @@
 //! Fragments: packets come whole, or not at all, and what waits for the rest is bounded. Fragments
 //! are cut here by hand.
 
-use crate::half_open::{ACK, Bench, bytes, peer, reply};
+use crate::ip::stray::ping;
 use crate::net::{A, host_config, socket};
-use crate::stray::ping;
+use crate::opens::half_open::{ACK, Bench, bytes, peer, reply};
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::{
     AcceptConfig, DropReason, Duration, Endpoint, EndpointConfig, Ingested, Instant, RxPacket, TxBudget,
@@ -251,7 +251,7 @@ fn a_first_fragment_has_the_transport_header() {
             true => ("[fd00::9]:1".parse().unwrap(), "[fd00::1]:80".parse().unwrap()),
             false => (peer(1), socket(A, 80)),
         };
-        let whole = bytes(to, &crate::half_open::syn(from));
+        let whole = bytes(to, &crate::opens::half_open::syn(from));
         let ingested = bench.endpoint.ingest(bench.now, RxPacket::new(&cut(&whole, 1, 0, 16, true)));
         assert_eq!(ingested, Ingested::Dropped(DropReason::Fragment));
         assert_eq!(bench.endpoint.incomplete_packets(), 0);

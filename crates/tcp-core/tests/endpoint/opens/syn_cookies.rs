@@ -1,9 +1,9 @@
 //! SYN cookies: handshakes without an entry.
 
-use crate::half_open::{
+use crate::net::{A, B, host_config};
+use crate::opens::half_open::{
     ACK, Bench, FIN, IRS, RST, SYN, Segment, attempts_during_a_flood, peer, reply, spoofed, syn,
 };
-use crate::net::{A, B, host_config};
 use ackline_tcp_core::config::{Ecn, SynCookies};
 use ackline_tcp_core::wire::{TcpFlags, TcpOptions};
 use ackline_tcp_core::{

@@ -1,8 +1,10 @@
 //! Accepting in three steps: what is told to both sides of a held SYN, what it costs, and what
 //! strangers cannot do.
 
-use crate::half_open::{ACK, Bench, FIN, IRS, RST, SYN, Segment, Sent, bytes, peer, reply, spoofed, syn};
 use crate::net::{A, host_config, socket};
+use crate::opens::half_open::{
+    ACK, Bench, FIN, IRS, RST, SYN, Segment, Sent, bytes, peer, reply, spoofed, syn,
+};
 use ackline_tcp_core::config::{FastOpen, SynCookies};
 use ackline_tcp_core::endpoint::{IncomingSyn, Refusal, SynEvent, SynId};
 use ackline_tcp_core::error::{AcceptError, ConnError, ConnectError};

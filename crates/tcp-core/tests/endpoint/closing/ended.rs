@@ -2,8 +2,8 @@
 //! what they still owe leaves, and nothing of them stays.
 
 use crate::egress::Metronome;
+use crate::ip::stray::{numbers, ping, segment};
 use crate::net::{A, B, Link, Net, host_config, socket};
-use crate::stray::{numbers, ping, segment};
 use ackline_tcp_core::config::KeepAlive;
 use ackline_tcp_core::policy::EgressScheduler;
 use ackline_tcp_core::policy::builtin::Fifo;

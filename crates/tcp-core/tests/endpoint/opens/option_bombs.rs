@@ -1,7 +1,7 @@
 //! Forty octets of options that mean nothing, say something twice, or have lengths that cannot be.
 
-use crate::half_open::{ACK, Bench, IRS, Segment, bytes, peer, reply, syn};
 use crate::net::{A, host_config, socket};
+use crate::opens::half_open::{ACK, Bench, IRS, Segment, bytes, peer, reply, syn};
 use ackline_tcp_core::wire::{RxChecksum, RxPacket, TcpFlags, TcpOptions, Timestamps};
 use ackline_tcp_core::{AcceptConfig, Ingested, State};
 

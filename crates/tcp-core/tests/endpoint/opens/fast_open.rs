@@ -1,8 +1,8 @@
 //! TCP Fast Open (RFC 7413): what travels with the SYN, who hears of it when, and what a stranger
 //! can do with it.
 
-use crate::half_open::{ACK, Bench, FIN, IRS, RST, SYN, Segment, Sent, bytes, peer, reply, syn};
 use crate::net::{A, B, Link, Net, Plan, bytes_from, host_config, socket};
+use crate::opens::half_open::{ACK, Bench, FIN, IRS, RST, SYN, Segment, Sent, bytes, peer, reply, syn};
 use ackline_tcp_core::config::FastOpen;
 use ackline_tcp_core::error::ConnError;
 use ackline_tcp_core::policy::builtin::Fifo;
@@ -723,7 +723,7 @@ fn without_cookies_the_first_connection_saves_a_round_trip_if_both_sides_say_so(
     host.fast_open_queue = 10;
     let mut bench = Bench::with(host, AcceptConfig::new(Arc::new(accept)));
     for number in 0..100 {
-        bench.arrive(&Segment { data: REQUEST, ..syn(crate::half_open::spoofed(number)) });
+        bench.arrive(&Segment { data: REQUEST, ..syn(crate::opens::half_open::spoofed(number)) });
     }
     assert_eq!((bench.endpoint.fast_open_pending(), bench.endpoint.connections()), (10, 10));
     assert_eq!(bench.endpoint.counters().tcp_fast_open_listen_overflow, 90);

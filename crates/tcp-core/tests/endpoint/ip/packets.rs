@@ -1,8 +1,8 @@
 //! Packets that are neither TCP nor UDP, for a program that takes them, and packets of its own.
 
-use crate::half_open::{bytes, peer, syn};
+use crate::ip::stray::ping;
 use crate::net::{A, host_config, socket};
-use crate::stray::ping;
+use crate::opens::half_open::{bytes, peer, syn};
 use ackline_tcp_core::error::PacketError;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::{HeaderBuf, IcmpEmit, IcmpHeader, emit_icmp};
