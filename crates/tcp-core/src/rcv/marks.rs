@@ -186,6 +186,8 @@ impl Marks {
 
     /// A segment with `numbers` was sent; `pure`: without data and FIN. True if another one must
     /// follow.
+    // Inlined, it would take registers of every segment that leaves without ECN.
+    #[inline(never)]
     pub(super) fn on_ack_sent(
         &mut self,
         counters: &mut Counters,
