@@ -6,7 +6,7 @@
 
 use crate::scripts;
 use ackline_drill::kernel::Kernel;
-use ackline_drill::{Options, Outcome, Relax, Report, judge, run_on};
+use ackline_drill::{Options, Outcome, Relaxations, Report, judge, run_on};
 use ackline_runtime::testing::{has_programs, skip};
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,7 @@ fn page() -> PathBuf {
 fn options() -> Options {
     // Options in another order, the size of windows and where PSH stands are each stack's own, and
     // so is when to acknowledge (RFC 1122, section 4.2.3.2).
-    Options { relax: Relax { options: true, window: true, psh: true, ack: true }, ..Options::default() }
+    Options { relax: Relaxations { options: true, window: true, psh: true, ack: true }, ..Options::default() }
 }
 
 fn run_all(texts: &[&str], workers: usize) -> Vec<Report> {

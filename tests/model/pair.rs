@@ -10,7 +10,7 @@ use ackline::core::{
     AcceptConfig, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn,
     ListenerId, RxPacket, State, Target, TxBudget,
 };
-use ackline_drill::{Captured, record};
+use ackline_drill::{CapturedPacket, record};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -118,7 +118,7 @@ struct Pair<'a> {
     /// Packets that the network spoilt.
     spoilt: bool,
     /// What the first end has sent and received.
-    seen: Vec<Captured>,
+    seen: Vec<CapturedPacket>,
 }
 
 /// Runs a plan to its end.
@@ -270,7 +270,7 @@ impl<'a> Pair<'a> {
                 self.reference.reaches(end, &segment);
             }
             if end == 0 {
-                self.seen.push(Captured { at_ns: self.now.as_nanos(), octets: octets.clone() });
+                self.seen.push(CapturedPacket { at_ns: self.now.as_nanos(), octets: octets.clone() });
             }
             self.ends[end].endpoint.ingest(self.now, RxPacket::new(&octets));
         } else {
@@ -308,7 +308,7 @@ impl<'a> Pair<'a> {
             .sends(end, &segment)
             .map_err(|what| format!("a segment of {end}: {what}: {segment:?}"))?;
         if end == 0 {
-            self.seen.push(Captured { at_ns: self.now.as_nanos(), octets: octets.clone() });
+            self.seen.push(CapturedPacket { at_ns: self.now.as_nanos(), octets: octets.clone() });
         }
         let fate = self.plan.fates[end].get(self.ends[end].sent).copied().unwrap_or(Fate::Arrives);
         self.ends[end].sent += 1;

@@ -2,7 +2,7 @@
 
 use crate::flow::Flow;
 use crate::script::{IpFields, OptionLine, TcpLine};
-use crate::settings::Relax;
+use crate::settings::Relaxations;
 use ackline_tcp_core::RxPacket;
 use ackline_tcp_core::wire::{Ecn, IpInfo, TcpFlags, TcpSegment, Transport, WireError, parse};
 
@@ -68,15 +68,15 @@ fn fault(flow: &Flow, ip: &IpInfo, tcp: &TcpSegment<'_>, octets: &[u8]) -> Optio
 }
 
 /// What the script expects, as far as it says.
-pub(crate) struct Expected<'a> {
+pub(crate) struct Expectation<'a> {
     pub(crate) ip: &'a IpFields,
     pub(crate) line: &'a TcpLine,
-    pub(crate) relax: Relax,
+    pub(crate) relax: Relaxations,
     /// Echoed timestamps are compared with the line's; packetdrill does not.
     pub(crate) exact_echoes: bool,
 }
 
-impl Expected<'_> {
+impl Expectation<'_> {
     /// What differs; `None` if nothing does. `merged`: the segment stands for several.
     pub(crate) fn difference(&self, segment: &Segment, merged: bool) -> Option<String> {
         let Self { ip, line, relax, .. } = self;

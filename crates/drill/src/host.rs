@@ -1,7 +1,7 @@
 //! What a script talks to: the stack in virtual time, or whatever else takes packets and system
 //! calls.
 
-use crate::outcome::Passed;
+use crate::outcome::DialoguePacket;
 use crate::script::{Call, Shell, TcpLine};
 use crate::symbols::Errno;
 use std::collections::VecDeque;
@@ -25,14 +25,14 @@ pub trait Host {
     }
 
     /// Packets that came out and that nobody has looked at, in the order of their departure.
-    fn sent(&mut self) -> &mut VecDeque<Sent>;
+    fn sent(&mut self) -> &mut VecDeque<SentPacket>;
 
     /// Attempts a call. One that blocks is attempted again after every step, with the same
     /// `progress`.
     fn attempt(&mut self, call: &Call, progress: &mut Progress) -> Attempt;
 
     /// What the calls have opened since the last time.
-    fn opened(&mut self) -> Vec<Opened>;
+    fn opened(&mut self) -> Vec<OpenCall>;
 
     /// Lines for a shell among the events.
     ///
@@ -61,7 +61,7 @@ pub trait Host {
     fn cookie(&mut self, local: SocketAddr, remote: SocketAddr) -> Result<Vec<u8>, String>;
 
     /// The dialogue so far.
-    fn passed(&self) -> Vec<Passed>;
+    fn passed(&self) -> Vec<DialoguePacket>;
 
     /// What the host concluded, for the report of a failure.
     fn concluded(&mut self) -> Vec<String>;
@@ -69,7 +69,7 @@ pub trait Host {
 
 /// A packet that came out.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SentPacket {
     /// When, in microseconds.
     pub at: u64,
     /// The IP packet.
@@ -106,7 +106,7 @@ pub struct Progress {
 
 /// A call that concerns the connection under test.
 #[derive(Clone, Copy, Debug)]
-pub enum Opened {
+pub enum OpenCall {
     /// `listen` on this address.
     Listening(SocketAddr),
     /// `connect` made a connection between these ends, the host's first.

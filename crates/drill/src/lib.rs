@@ -48,13 +48,13 @@ mod stack;
 mod symbols;
 mod world;
 
-pub use host::{Attempt, Host, Opened, Progress, Sent};
-pub use outcome::{Failure, Outcome, Passed, Report};
+pub use host::{Attempt, Host, OpenCall, Progress, SentPacket};
+pub use outcome::{DialoguePacket, Failure, Outcome, Report};
 pub use python::Block;
-pub use record::{Captured, RecordError, record};
+pub use record::{CapturedPacket, RecordError, record};
 pub use run::{judge, run, run_on};
 pub use script::{Script, ScriptError};
-pub use settings::{Environment, IpVersion, Options, Profile, Relax};
+pub use settings::{Environment, IpVersion, Options, Profile, Relaxations};
 pub use symbols::Errno;
 
 /// The README's example compiles.

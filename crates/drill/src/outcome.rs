@@ -1,7 +1,7 @@
 //! What a run came to.
 
 use crate::python::Block;
-use crate::settings::{Profile, Relax};
+use crate::settings::{Profile, Relaxations};
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
@@ -74,7 +74,7 @@ impl Display for Failure {
 
 /// A packet of the dialogue, for captures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passed {
+pub struct DialoguePacket {
     /// Nanoseconds since the start of the script.
     pub at_ns: u64,
     /// It came from the stack.
@@ -93,9 +93,9 @@ pub struct Report {
     /// Defaults that it ran with.
     pub profile: Profile,
     /// In what answers could differ.
-    pub relax: Relax,
+    pub relax: Relaxations,
     /// The script's Python, with what was known of the connection.
     pub blocks: Vec<Block>,
     /// The dialogue.
-    pub packets: Vec<Passed>,
+    pub packets: Vec<DialoguePacket>,
 }

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 /// An IP packet of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedPacket {
     /// When it was captured, in nanoseconds since any moment.
     pub at_ns: u64,
     /// Its bytes, or its first ones.
@@ -50,7 +50,7 @@ struct Segment {
 ///
 /// # Errors
 /// If there is no such connection.
-pub fn record(packets: &[Captured], stack: Option<SocketAddr>) -> Result<String, RecordError> {
+pub fn record(packets: &[CapturedPacket], stack: Option<SocketAddr>) -> Result<String, RecordError> {
     let segments: Vec<Segment> = packets.iter().filter_map(segment).collect();
     let is_syn =
         |segment: &&Segment| segment.flags.contains(TcpFlags::SYN) && !segment.flags.contains(TcpFlags::ACK);
@@ -76,7 +76,7 @@ pub fn record(packets: &[Captured], stack: Option<SocketAddr>) -> Result<String,
 }
 
 /// The segment in a packet; what a capture has cut off is zero, as all data in scripts.
-fn segment(packet: &Captured) -> Option<Segment> {
+fn segment(packet: &CapturedPacket) -> Option<Segment> {
     let mut octets = packet.octets.clone();
     let total = match octets.first()? >> 4 {
         4 => usize::from(u16::from_be_bytes([*octets.get(2)?, *octets.get(3)?])),
@@ -238,7 +238,7 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
-    use super::{Captured, RecordError, record};
+    use super::{CapturedPacket, RecordError, record};
     use crate::{Options, Outcome, run};
 
     const DIALOGUE: &str = "
@@ -267,10 +267,10 @@ mod tests {
         assert_eq!(first.outcome, Outcome::Passed);
         // As tcpdump -s 68 would have it.
         let cut = |octets: &[u8]| octets[..octets.len().min(68)].to_vec();
-        let packets: Vec<Captured> = first
+        let packets: Vec<CapturedPacket> = first
             .packets
             .iter()
-            .map(|packet| Captured { at_ns: packet.at_ns, octets: cut(&packet.octets) })
+            .map(|packet| CapturedPacket { at_ns: packet.at_ns, octets: cut(&packet.octets) })
             .collect();
         let script = record(&packets, None).unwrap();
         assert!(script.contains("write(4, ..., 5000) = 5000"), "{script}");

@@ -2,7 +2,7 @@
 
 use crate::expect;
 use crate::flow::Flow;
-use crate::outcome::Passed;
+use crate::outcome::DialoguePacket;
 use crate::python::Block;
 use crate::world::World;
 use ackline_observe::labels;
@@ -32,7 +32,7 @@ pub(crate) fn context(text: &str, line: u32) -> Vec<(u32, String)> {
 }
 
 /// The last packets in the notation of scripts.
-pub(crate) fn around(passed: &[Passed], flow: Option<&Flow>) -> Vec<String> {
+pub(crate) fn around(passed: &[DialoguePacket], flow: Option<&Flow>) -> Vec<String> {
     let Some(flow) = flow else { return vec![] };
     let shown = passed.iter().rev().filter_map(|passed| {
         let micros = passed.at_ns / 1_000;

@@ -1,14 +1,15 @@
 //! A script from its first event to its last: time, the dialogue, and calls that block.
 
-use crate::expect::{self, Expected, NoSegment, Segment};
+use crate::expect::{self, Expectation, NoSegment, Segment};
 use crate::flow::Flow;
-use crate::host::{Attempt, Host, Opened, Progress};
+use crate::host::{Attempt, Host, OpenCall, Progress};
 use crate::inbound;
 use crate::outcome::{Failure, Outcome, Report};
 use crate::python::{self, Block};
 use crate::report;
 use crate::script::{
-    Action, Call, Direction, Event, Expr, OptionLine, PacketLine, Payload, Script, ScriptError, TcpLine, When,
+    Action, Call, Direction, Event, Expr, OptionLine, PacketLine, Payload, Script, ScriptError, ScriptTime,
+    TcpLine,
 };
 use crate::settings::Environment;
 use crate::settings::{Options, Profile, Settings};
@@ -132,7 +133,7 @@ enum Stop {
 }
 
 /// A call that has not returned.
-struct Pending<'a> {
+struct PendingCall<'a> {
     call: &'a Call,
     line: u32,
     progress: Progress,
@@ -143,7 +144,7 @@ struct Pending<'a> {
 
 /// The stack under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum UnderTest {
+enum TestSubject {
     Nobody,
     /// The first SYN makes a connection.
     Listener,
@@ -157,7 +158,7 @@ struct Runner<'a, H> {
     options: &'a Options,
     host: H,
     flows: Vec<Flow>,
-    under_test: UnderTest,
+    under_test: TestSubject,
     /// Where connections are listened for.
     listening: Option<SocketAddr>,
     next_port: u16,
@@ -166,7 +167,7 @@ struct Runner<'a, H> {
     due: u64,
     /// The event before was a packet into the stack.
     after_inbound: bool,
-    pending: Option<Pending<'a>>,
+    pending: Option<PendingCall<'a>>,
     blocks: Vec<Block>,
     line: u32,
 }
@@ -179,7 +180,7 @@ impl<'a, H: Host> Runner<'a, H> {
             options,
             host,
             flows: vec![],
-            under_test: UnderTest::Nobody,
+            under_test: TestSubject::Nobody,
             listening: None,
             next_port: FIRST_PORT,
             finished: 0,
@@ -198,11 +199,11 @@ impl<'a, H: Host> Runner<'a, H> {
         let is_inbound = matches!(&event.action, Action::Packet(PacketLine { direction: Direction::In, .. }));
         let base_inbound = if self.after_inbound && is_inbound { self.due } else { base };
         let window = match event.when {
-            When::At(at) => Some((at, at)),
-            When::After(after) => Some((base_inbound + after, base_inbound + after)),
-            When::Between(first, last) => Some((first, last)),
-            When::BetweenAfter(first, last) => Some((base + first, base + last)),
-            When::Any => None,
+            ScriptTime::At(at) => Some((at, at)),
+            ScriptTime::After(after) => Some((base_inbound + after, base_inbound + after)),
+            ScriptTime::Between(first, last) => Some((first, last)),
+            ScriptTime::BetweenAfter(first, last) => Some((base + first, base + last)),
+            ScriptTime::Any => None,
         };
         let at = window.map_or(base, |(first, _)| first);
         match &event.action {
@@ -214,7 +215,7 @@ impl<'a, H: Host> Runner<'a, H> {
             Action::Call { call, until } => {
                 self.finish_call()?;
                 self.advance(at);
-                let relative = matches!(event.when, When::After(_));
+                let relative = matches!(event.when, ScriptTime::After(_));
                 let until = until.map(|until| if relative { base + until } else { until });
                 self.call(call, until)?;
             }
@@ -283,7 +284,7 @@ impl<'a, H: Host> Runner<'a, H> {
         }
         let length = until.saturating_sub(now);
         let tolerance = self.settings.tolerance_usecs.max(self.share(length)) + self.host.slack();
-        self.pending = Some(Pending { call, line: self.line, progress, until, tolerance });
+        self.pending = Some(PendingCall { call, line: self.line, progress, until, tolerance });
         Ok(())
     }
 
@@ -296,7 +297,7 @@ impl<'a, H: Host> Runner<'a, H> {
                 break;
             }
         }
-        let Some(Pending { call, line, progress, until, tolerance }) = self.pending.take() else {
+        let Some(PendingCall { call, line, progress, until, tolerance }) = self.pending.take() else {
             return Ok(());
         };
         let here = std::mem::replace(&mut self.line, line);
@@ -352,13 +353,13 @@ impl<'a, H: Host> Runner<'a, H> {
     fn note_opened(&mut self) {
         for opened in self.host.opened() {
             match opened {
-                Opened::Listening(on) => {
+                OpenCall::Listening(on) => {
                     self.listening = Some(on);
-                    self.under_test = UnderTest::Listener;
+                    self.under_test = TestSubject::Listener;
                 }
-                Opened::Connecting(local, remote) => {
+                OpenCall::Connecting(local, remote) => {
                     self.flows.push(Flow::new(local, remote));
-                    self.under_test = UnderTest::Flow(self.flows.len() - 1);
+                    self.under_test = TestSubject::Flow(self.flows.len() - 1);
                 }
             }
         }
@@ -431,10 +432,10 @@ impl<'a, H: Host> Runner<'a, H> {
         if let Some((remote, local)) = line.ports
             && let Some(known) = self.flows.iter().position(|flow| flow.named_ports == Some((local, remote)))
         {
-            self.under_test = UnderTest::Flow(known);
+            self.under_test = TestSubject::Flow(known);
             return known;
         }
-        if let UnderTest::Flow(at) = self.under_test
+        if let TestSubject::Flow(at) = self.under_test
             && line.ports.is_none()
             && !(is_syn && self.is_over(at))
         {
@@ -446,7 +447,7 @@ impl<'a, H: Host> Runner<'a, H> {
         let mut flow = Flow::new(local, remote);
         flow.named_ports = line.ports.map(|(remote, local)| (local, remote));
         self.flows.push(flow);
-        self.under_test = UnderTest::Flow(self.flows.len() - 1);
+        self.under_test = TestSubject::Flow(self.flows.len() - 1);
         self.flows.len() - 1
     }
 
@@ -470,7 +471,7 @@ impl<'a, H: Host> Runner<'a, H> {
                 let named = self.flows.iter().position(|flow| flow.named_ports == Some((local, remote)));
                 named.or_else(|| self.name_ports(local, remote))
             }
-            (None, UnderTest::Flow(at)) => Some(at),
+            (None, TestSubject::Flow(at)) => Some(at),
             (None, _) => None,
         };
         let Some(at) = at else {
@@ -528,14 +529,14 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// A connection whose ports a line names for the first time: the one under test.
     fn name_ports(&mut self, local: u16, remote: u16) -> Option<usize> {
-        let UnderTest::Flow(at) = self.under_test else { return None };
+        let TestSubject::Flow(at) = self.under_test else { return None };
         let flow = self.flows.get_mut(at)?;
         flow.named_ports.get_or_insert((local, remote));
         Some(at)
     }
 
-    fn expected<'l>(&self, line: &'l PacketLine, tcp: &'l TcpLine) -> Expected<'l> {
-        Expected {
+    fn expected<'l>(&self, line: &'l PacketLine, tcp: &'l TcpLine) -> Expectation<'l> {
+        Expectation {
             ip: &line.ip,
             line: tcp,
             relax: self.options.relax,
@@ -657,7 +658,7 @@ impl<'a, H: Host> Runner<'a, H> {
 
     fn snapshot(&mut self, code: &str) -> Result<(), Stop> {
         let ends = match self.under_test {
-            UnderTest::Flow(at) => Some(self.ends(at)),
+            TestSubject::Flow(at) => Some(self.ends(at)),
             _ => None,
         };
         let known = self.host.snapshot(ends).map_err(|problem| self.unsupported(problem))?;
@@ -678,7 +679,7 @@ impl<'a, H: Host> Runner<'a, H> {
 
     fn failure(&mut self, reason: String) -> Failure {
         let flow = match self.under_test {
-            UnderTest::Flow(at) => self.flows.get(at),
+            TestSubject::Flow(at) => self.flows.get(at),
             _ => None,
         };
         Failure {

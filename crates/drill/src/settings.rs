@@ -33,7 +33,7 @@ impl Profile {
 
 /// In what an answer may differ from the script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Relax {
+pub struct Relaxations {
     /// TCP options are compared as a set, without padding and the value of the window scale.
     pub options: bool,
     /// The window is not compared.
@@ -51,7 +51,7 @@ pub struct Options {
     /// The profile; `None`: Linux for scripts that run `defaults.sh`, otherwise the RFCs.
     pub profile: Option<Profile>,
     /// In what answers may differ.
-    pub relax: Relax,
+    pub relax: Relaxations,
     /// Words that are replaced: name and value.
     pub defines: Vec<(String, String)>,
     /// Settings of the stack for all scripts, as `-o` of the command takes them; a script's own
@@ -68,7 +68,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             profile: None,
-            relax: Relax::default(),
+            relax: Relaxations::default(),
             defines: vec![],
             stack: vec![],
             ip_version: None,

@@ -2,9 +2,9 @@
 
 use crate::calls::Sockets;
 use crate::cookie;
-use crate::host::{Attempt, Host, Opened, Progress, Sent};
+use crate::host::{Attempt, Host, OpenCall, Progress, SentPacket};
 use crate::info;
-use crate::outcome::Passed;
+use crate::outcome::DialoguePacket;
 use crate::report;
 use crate::script::{Call, OptionLine, Shell, TcpLine};
 use crate::settings::Settings;
@@ -76,7 +76,7 @@ impl Host for Stack {
         self.sockets.hear(&mut self.world);
     }
 
-    fn sent(&mut self) -> &mut VecDeque<Sent> {
+    fn sent(&mut self) -> &mut VecDeque<SentPacket> {
         &mut self.world.sent
     }
 
@@ -84,7 +84,7 @@ impl Host for Stack {
         self.sockets.attempt(&mut self.world, call, progress)
     }
 
-    fn opened(&mut self) -> Vec<Opened> {
+    fn opened(&mut self) -> Vec<OpenCall> {
         std::mem::take(&mut self.sockets.opened)
     }
 
@@ -120,9 +120,9 @@ impl Host for Stack {
         Ok(cookie::of(&self.settings, local, remote, &self.registry))
     }
 
-    fn passed(&self) -> Vec<Passed> {
+    fn passed(&self) -> Vec<DialoguePacket> {
         let start = self.world.at(0);
-        let passed = |passed: &crate::world::Passed| Passed {
+        let passed = |passed: &crate::world::ExchangedPacket| DialoguePacket {
             at_ns: passed.at.since(start).as_nanos(),
             outbound: passed.reason.is_some(),
             octets: passed.octets.clone(),

@@ -1,7 +1,7 @@
 //! The stack under test and its clock: packets go in, time passes, and what leaves is kept in the
 //! order of its departure.
 
-use crate::host::Sent;
+use crate::host::SentPacket;
 use ackline_registry::Registry;
 use ackline_tcp_core::events::{TraceEvent, Tracer};
 use ackline_tcp_core::packet::SendReason;
@@ -17,7 +17,7 @@ const REMEMBERED: usize = 64;
 
 /// A packet that went either way, for captures and reports.
 #[derive(Clone, Debug)]
-pub(crate) struct Passed {
+pub(crate) struct ExchangedPacket {
     pub(crate) at: Instant,
     pub(crate) octets: Vec<u8>,
     pub(crate) reason: Option<SendReason>,
@@ -49,9 +49,9 @@ pub(crate) struct World {
     pub(crate) now: Instant,
     start: Instant,
     /// Packets that nobody has looked at, in the order of their departure.
-    pub(crate) sent: VecDeque<Sent>,
+    pub(crate) sent: VecDeque<SentPacket>,
     /// All packets.
-    pub(crate) passed: Vec<Passed>,
+    pub(crate) passed: Vec<ExchangedPacket>,
     /// News of connections for the socket layer.
     pub(crate) news: Vec<Event>,
     memory: Memory,
@@ -115,7 +115,7 @@ impl World {
     /// A packet goes in now.
     pub(crate) fn inject(&mut self, octets: Vec<u8>) {
         self.last_ingested = Some(self.endpoint.ingest(self.now, RxPacket::new(&octets)));
-        self.passed.push(Passed { at: self.now, octets, reason: None });
+        self.passed.push(ExchangedPacket { at: self.now, octets, reason: None });
         self.settle();
     }
 
@@ -126,8 +126,8 @@ impl World {
         let micros = at.since(self.start).as_micros();
         let done = endpoint.transmit(at, TxBudget::UNLIMITED, |packet| {
             let octets = [packet.header, packet.payload[0], packet.payload[1]].concat();
-            passed.push(Passed { at, octets: octets.clone(), reason: Some(packet.reason) });
-            sent.push_back(Sent { at: micros, octets });
+            passed.push(ExchangedPacket { at, octets: octets.clone(), reason: Some(packet.reason) });
+            sent.push_back(SentPacket { at: micros, octets });
             Ok::<(), Infallible>(())
         });
         match done {

@@ -21,7 +21,7 @@ const RECENT: usize = 128;
 
 /// A packet that has passed.
 #[derive(Clone, Copy, Debug)]
-struct Passed {
+struct PacketDigest {
     header: u64,
     at_ns: u64,
     copied: bool,
@@ -30,7 +30,7 @@ struct Passed {
 /// One end's packets.
 #[derive(Debug, Default)]
 struct Side {
-    recent: VecDeque<Passed>,
+    recent: VecDeque<PacketDigest>,
     /// The last IP identification, and whether there was another one: that of a sender that always
     /// gives the same tells nothing.
     id: Option<u16>,
@@ -94,7 +94,7 @@ impl Copies {
         if side.recent.len() >= self.limit {
             side.recent.pop_front();
         }
-        side.recent.push_back(Passed { header, at_ns, copied: false });
+        side.recent.push_back(PacketDigest { header, at_ns, copied: false });
         self.passed += 1;
         self.sequenced += u64::from(sequenced);
         false

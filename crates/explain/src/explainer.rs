@@ -2,9 +2,9 @@
 
 use crate::capture::{Frame, ReadError, Reader};
 use crate::conn::{Conn, STEP_BACK_NS};
-use crate::segment::{self, Segment, Skipped};
+use crate::segment::{self, Segment, SkippedPackets};
 use crate::story::{Connection, Story};
-use crate::traced::{Opened, Traced};
+use crate::traced::{ConnectionStart, TracedConnection};
 use ackline_observe::trace;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -48,9 +48,9 @@ pub struct Explainer {
     /// By both ends, the smaller first.
     open: HashMap<(SocketAddr, SocketAddr), Conn>,
     /// Those of the trace that is read, by index: their generation beside them.
-    traced: HashMap<u32, (u32, Traced)>,
+    traced: HashMap<u32, (u32, TracedConnection)>,
     told: Vec<Connection>,
-    skipped: Skipped,
+    skipped: SkippedPackets,
     story: Story,
     first_ns: Option<u64>,
     last_ns: u64,
@@ -125,9 +125,9 @@ impl Explainer {
         traces.unknown += reader.unknown();
         traces.damaged += reader.damaged();
         self.story.cut_short |= reader.is_truncated();
-        let mut open: Vec<Traced> =
+        let mut open: Vec<TracedConnection> =
             std::mem::take(&mut self.traced).into_values().map(|(_, conn)| conn).collect();
-        open.sort_by_key(Traced::number);
+        open.sort_by_key(TracedConnection::number);
         for conn in open {
             self.tell(conn.finish(false));
         }
@@ -145,7 +145,7 @@ impl Explainer {
         traces.events += 1;
         let at = record.at.as_nanos();
         self.passes(at);
-        if let Some(opened) = Opened::of(&record.event) {
+        if let Some(opened) = ConnectionStart::of(&record.event) {
             self.begin_traced(at, group, &opened);
         } else if let Some((_, conn)) =
             self.traced.get_mut(&group.index).filter(|(generation, _)| *generation == group.generation)
@@ -160,7 +160,7 @@ impl Explainer {
         }
     }
 
-    fn begin_traced(&mut self, at: u64, group: trace::Group, opened: &Opened) {
+    fn begin_traced(&mut self, at: u64, group: trace::Group, opened: &ConnectionStart) {
         if let Some((_, before)) = self.traced.remove(&group.index) {
             self.tell(before.finish(false));
         }
@@ -173,7 +173,7 @@ impl Explainer {
         self.story.connections_seen += 1;
         let records = self.records(self.traced.len());
         let drawn = self.drawn(self.traced.len());
-        let conn = Traced::new(self.story.connections_seen, at, opened, records, drawn);
+        let conn = TracedConnection::new(self.story.connections_seen, at, opened, records, drawn);
         self.traced.insert(group.index, (group.generation, conn));
     }
 

@@ -23,7 +23,7 @@ mod conn;
 mod copies;
 mod direction;
 mod explainer;
-mod found;
+mod loss_detection;
 pub mod picture;
 mod segment;
 pub mod story;
@@ -32,7 +32,7 @@ mod traced;
 
 pub use capture::{ReadError, Reader};
 pub use explainer::{Explainer, Limits};
-pub use segment::Skipped;
+pub use segment::SkippedPackets;
 pub use story::Story;
 
 /// The README's example compiles.

@@ -5,7 +5,7 @@
 //! neighbours in one interval become one: strokes that continue each other are joined, of values
 //! the largest stays, of ACKs the last.
 
-use crate::found::Found;
+use crate::loss_detection::LossDetection;
 
 /// What is drawn of the data of one end. Times are nanoseconds from the connection's first packet;
 /// positions count octets of the stream.
@@ -14,7 +14,7 @@ pub struct Picture {
     /// Data for the first time.
     pub fresh: Vec<Stroke>,
     /// Data sent again, and how its loss was found.
-    pub again: Vec<(Stroke, Found)>,
+    pub again: Vec<(Stroke, LossDetection)>,
     /// What SACK reported.
     pub sacked: Vec<Stroke>,
     /// ACKs.
@@ -60,7 +60,7 @@ pub(crate) struct Artist {
     /// The position of the first octet.
     origin: u64,
     fresh: Series<Stroke>,
-    again: Series<(Stroke, Found)>,
+    again: Series<(Stroke, LossDetection)>,
     sacked: Series<Stroke>,
     acks: Series<Ack>,
     flight: Series<(u64, u64)>,
@@ -114,7 +114,7 @@ impl Artist {
         }
     }
 
-    pub(crate) fn again(&mut self, at_ns: u64, from: u64, until: u64, found: Found) {
+    pub(crate) fn again(&mut self, at_ns: u64, from: u64, until: u64, found: LossDetection) {
         self.again.push((self.stroke(at_ns, from, until), found));
     }
 
@@ -222,7 +222,7 @@ impl Entry for Stroke {
     }
 }
 
-impl Entry for (Stroke, Found) {
+impl Entry for (Stroke, LossDetection) {
     fn at_ns(&self) -> u64 {
         self.0.at_ns
     }
@@ -268,7 +268,7 @@ mod tests {
             artist.ack(at, from, Some(from + 5_000));
             artist.rtt(at, if place == 50_000 { 9_000 } else { 1_000 });
             if place % 100 == 0 {
-                artist.again(at, from, from + 10, Found::Fast);
+                artist.again(at, from, from + 10, LossDetection::Fast);
             }
         }
         let picture = artist.finish();

@@ -41,7 +41,7 @@ impl Segment<'_> {
 
 /// Packets that no story is told of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Skipped {
+pub struct SkippedPackets {
     /// Neither IPv4 nor IPv6: ARP and others.
     pub not_ip: u64,
     /// UDP, ICMP and others.
@@ -68,7 +68,7 @@ const LINKTYPE_LINUX_SLL2: u16 = 276;
 const LINKTYPE_RAW: [u16; 3] = [101, 12, 14];
 
 /// The segment in `frame`; `None` counts why there is none.
-pub(crate) fn parse<'a>(frame: &Frame<'a>, skipped: &mut Skipped) -> Option<Segment<'a>> {
+pub(crate) fn parse<'a>(frame: &Frame<'a>, skipped: &mut SkippedPackets) -> Option<Segment<'a>> {
     let mut device = 0;
     let data = frame.data;
     let sliced = match frame.link_type {

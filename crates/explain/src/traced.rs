@@ -1,6 +1,6 @@
 //! One connection as a trace of its stack states it.
 
-use crate::direction::{Received, Sender};
+use crate::direction::{ReceivedData, Sender};
 use crate::story::{Anomaly, Connection, End, Handshake, PathPosition, Reset, Source, Vantage};
 use ackline_observe::labels;
 use ackline_observe::trace::Event;
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 /// A connection whose events still come.
 #[derive(Debug)]
-pub(crate) struct Traced {
+pub(crate) struct TracedConnection {
     number: u64,
     /// This side, and the peer.
     local: SocketAddr,
@@ -20,7 +20,7 @@ pub(crate) struct Traced {
     start_ns: u64,
     last_ns: u64,
     sender: Sender,
-    received: Received,
+    received: ReceivedData,
     handshake: Handshake,
     syns: u32,
     established: bool,
@@ -28,10 +28,10 @@ pub(crate) struct Traced {
     error: Option<String>,
 }
 
-impl Traced {
+impl TracedConnection {
     /// A connection that begins at `at`, as its number says; it keeps `records` of what is in
     /// flight, and `drawn` entries of what is drawn.
-    pub(crate) fn new(number: u64, at: u64, opened: &Opened, records: usize, drawn: usize) -> Self {
+    pub(crate) fn new(number: u64, at: u64, opened: &ConnectionStart, records: usize, drawn: usize) -> Self {
         Self {
             number,
             local: opened.local,
@@ -40,7 +40,7 @@ impl Traced {
             start_ns: at,
             last_ns: at,
             sender: Sender::new(opened.local, at, records, drawn),
-            received: Received::new(opened.remote),
+            received: ReceivedData::new(opened.remote),
             handshake: Handshake::default(),
             syns: 0,
             // A passive one exists from the end of its handshake on.
@@ -184,13 +184,13 @@ impl Traced {
 
 /// How a connection began.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Opened {
+pub(crate) struct ConnectionStart {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     pub(crate) passive: bool,
 }
 
-impl Opened {
+impl ConnectionStart {
     /// What `event` says of it, if it is the first of a connection.
     pub(crate) fn of(event: &Event) -> Option<Self> {
         let Event::ConnectionOpened { local, remote, role } = event else { return None };

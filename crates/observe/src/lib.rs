@@ -25,7 +25,7 @@ pub mod pcapng;
 mod record_file;
 pub mod trace;
 
-pub use background::meter::{Meter, Recorded};
+pub use background::meter::{Meter, RecordCounts};
 pub use capture::{Capture, CaptureOptions};
 pub use trace::{Trace, TraceOptions};
 

@@ -17,14 +17,14 @@ pub(crate) const LAST_RECORD: u64 = 512;
 /// Why a file ended before its stack.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum CutShort {
+pub enum EarlyEnd {
     /// The file has reached its size.
     FileSize,
     /// A file could not be written.
     Error(io::Error),
 }
 
-impl fmt::Display for CutShort {
+impl fmt::Display for EarlyEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FileSize => f.write_str("the file has reached its size"),
@@ -35,7 +35,7 @@ impl fmt::Display for CutShort {
 
 /// Records that were not written, or were taken back.
 #[derive(Debug)]
-pub(crate) struct Unwritten {
+pub(crate) struct LostRecords {
     pub(crate) records: u64,
     pub(crate) error: io::Error,
 }
@@ -87,13 +87,13 @@ impl RecordFile {
 
     /// Writes the buffer. If that fails, takes back the last records, so that there is room for a
     /// last one on a full disk.
-    pub(crate) fn write(&mut self, buffer: &[u8]) -> Result<(), Unwritten> {
+    pub(crate) fn write(&mut self, buffer: &[u8]) -> Result<(), LostRecords> {
         if let Err(error) = self.file.write_all(buffer) {
             let had = self.records + self.starts.len() as u64;
             self.starts.clear();
             // A pipe has nothing to take back.
             let _ = self.take_back();
-            return Err(Unwritten { records: had - self.records, error });
+            return Err(LostRecords { records: had - self.records, error });
         }
         let end = self.written + buffer.len() as u64;
         let after = self.starts.iter().rposition(|start| self.written + *start as u64 + LAST_RECORD <= end);

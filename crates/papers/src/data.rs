@@ -5,7 +5,7 @@ pub(crate) mod archive;
 pub(crate) mod cache;
 
 use super::error::ReproduceError;
-use super::job::{Beginning, Done, Job};
+use super::job::{Beginning, Job, JobOutput};
 use super::request::Request;
 use super::sources;
 use super::study::Study;
@@ -63,15 +63,15 @@ pub(super) struct Data {
     #[serde(default)]
     pub(super) sample: Sample,
     /// By id.
-    pub(super) jobs: BTreeMap<String, Stored>,
+    pub(super) jobs: BTreeMap<String, StoredJob>,
 }
 
 /// The output of a job, and of which one.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Stored {
+pub(super) struct StoredJob {
     pub(super) identity: String,
     #[serde(flatten)]
-    pub(super) done: Done,
+    pub(super) done: JobOutput,
 }
 
 impl Data {
@@ -79,7 +79,7 @@ impl Data {
         origin: Origin,
         request: &Request,
         sample: Sample,
-        jobs: BTreeMap<String, Stored>,
+        jobs: BTreeMap<String, StoredJob>,
     ) -> Self {
         Self {
             origin,

@@ -3,7 +3,7 @@
 pub(crate) mod sample;
 pub(crate) mod work;
 
-use super::data::{self, Data, Origin, Sample, Stored};
+use super::data::{self, Data, Origin, Sample, StoredJob};
 use super::error::ReproduceError;
 use super::job::{Job, Outputs};
 use super::judgement::Judgement;
@@ -43,7 +43,7 @@ pub fn reproduce(
         plans.push((*study, request, jobs));
     }
     let work: Vec<_> = plans.iter().map(|(study, _, jobs)| (*study, jobs.as_slice())).collect();
-    let work::Finished { outcomes, wall_s, threads } = work::run(&work, options)?;
+    let work::RunResults { outcomes, wall_s, threads } = work::run(&work, options)?;
     each(plans.into_iter().zip(outcomes).map(|((study, request, jobs), outcome)| {
         let Outcome { outputs, cached, unreadable, error } = outcome;
         if let Some(error) = error {
@@ -70,7 +70,7 @@ pub fn reproduce(
         let identities = jobs.iter().map(|job| (job.id(), job.identity())).collect::<BTreeMap<_, _>>();
         let stored = outputs.into_iter().map(|(id, done)| {
             let identity = identities.get(id.as_str()).copied().unwrap_or_default().to_owned();
-            (id, Stored { identity, done })
+            (id, StoredJob { identity, done })
         });
         let data = Data::new(origin, &request, sample, stored.collect());
         // First of all: what follows may fail, and can be made again from them.

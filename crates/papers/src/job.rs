@@ -66,7 +66,7 @@ pub(super) struct Beginning {
 
 /// What a job gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Done {
+pub(super) struct JobOutput {
     /// Processor time that it took, s.
     pub(super) cpu_s: f64,
     pub(super) output: Value,
@@ -205,7 +205,7 @@ impl Job {
     }
 
     /// Runs it; `live` is where runs by the real clock take place.
-    pub(super) fn run(&self, live: Option<&dyn Stages>) -> Result<Done, String> {
+    pub(super) fn run(&self, live: Option<&dyn Stages>) -> Result<JobOutput, String> {
         let begun = cpu_seconds();
         let work = || match &self.work {
             Work::Pure(work) => work(),
@@ -217,7 +217,7 @@ impl Job {
         // A panic is one job's failure: what others of hours of work gave is kept.
         let output = catch_unwind(AssertUnwindSafe(work))
             .unwrap_or_else(|_| Err("panicked; the message stands on standard error".to_owned()))?;
-        Ok(Done { cpu_s: round_number(cpu_seconds() - begun, 3), output })
+        Ok(JobOutput { cpu_s: round_number(cpu_seconds() - begun, 3), output })
     }
 }
 

@@ -62,7 +62,7 @@ pub use reproduction::finding::Finding;
 pub use reproduction::table::{Cell, Table};
 pub use reproduction::{Comparisons, Reproduction};
 pub use request::{Knob, Request};
-pub use result::{Sampled, StudyResult};
+pub use result::{SampleResult, StudyResult};
 pub use scenario::ScenarioText;
 pub(crate) use scenario::scenario;
 pub use sources::{COMMIT, ENGINE};

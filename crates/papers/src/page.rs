@@ -31,7 +31,7 @@ use std::fmt::Write as _;
 
 /// What of the results already has a place.
 #[derive(Default)]
-struct Placed {
+struct PlacedParts {
     findings: bool,
     tables: BTreeSet<String>,
     figures: BTreeSet<String>,
@@ -41,7 +41,7 @@ struct Placed {
 }
 
 /// What an `{{end}}` ends.
-enum Open<'a> {
+enum Block<'a> {
     Part { name: &'a str, wanted: bool },
     Fold,
 }
@@ -51,29 +51,29 @@ enum Open<'a> {
 /// # Errors
 /// What is wrong with the study's page.
 pub fn to_markdown(done: &StudyResult) -> Result<String, String> {
-    let mut page = Page { done, placed: Placed::default(), folds: 0 };
+    let mut page = Page { done, placed: PlacedParts::default(), folds: 0 };
     let mut text = heading(done);
-    let mut open: Vec<Open<'_>> = vec![];
+    let mut open: Vec<Block<'_>> = vec![];
     for (number, line) in done.study.page().lines().enumerate() {
         let fault = |message: String| format!("line {} of the page: {message}", number + 1);
         let word = line.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).map(str::trim);
         let (name, argument) = word.map_or(("", ""), |word| word.split_once(' ').unwrap_or((word, "")));
-        let wanted = open.iter().all(|open| matches!(open, Open::Fold | Open::Part { wanted: true, .. }));
+        let wanted = open.iter().all(|open| matches!(open, Block::Fold | Block::Part { wanted: true, .. }));
         match name {
             "part" => {
-                if open.iter().any(|open| matches!(open, Open::Part { .. })) {
+                if open.iter().any(|open| matches!(open, Block::Part { .. })) {
                     return Err(fault("a part within a part".to_owned()));
                 }
                 if !done.study.parts().iter().any(|part| part.name == argument) {
                     return Err(fault(format!("the study has no part {argument:?}")));
                 }
-                open.push(Open::Part { name: argument, wanted: done.request.wants(argument) });
+                open.push(Block::Part { name: argument, wanted: done.request.wants(argument) });
             }
             "fold" => {
                 if argument.is_empty() {
                     return Err(fault("a fold without a title".to_owned()));
                 }
-                open.push(Open::Fold);
+                open.push(Block::Fold);
                 if wanted {
                     page.folds += 1;
                     let title = page.inline(argument).map_err(fault)?;
@@ -82,7 +82,7 @@ pub fn to_markdown(done: &StudyResult) -> Result<String, String> {
             }
             "end" => match open.pop() {
                 None => return Err(fault("nothing is open here".to_owned())),
-                Some(Open::Fold) if wanted => {
+                Some(Block::Fold) if wanted => {
                     page.folds -= 1;
                     text += "\n</details>\n";
                 }
@@ -99,8 +99,8 @@ pub fn to_markdown(done: &StudyResult) -> Result<String, String> {
         }
     }
     match open.pop() {
-        Some(Open::Part { name, .. }) => return Err(format!("the page does not end its part {name:?}")),
-        Some(Open::Fold) => return Err("the page does not end a fold".to_owned()),
+        Some(Block::Part { name, .. }) => return Err(format!("the page does not end its part {name:?}")),
+        Some(Block::Fold) => return Err("the page does not end a fold".to_owned()),
         None => {}
     }
     text += &page.rest();
@@ -144,7 +144,7 @@ fn hours(seconds: f64) -> String {
 /// A page that is being made.
 struct Page<'a> {
     done: &'a StudyResult,
-    placed: Placed,
+    placed: PlacedParts,
     /// Folds that are open.
     folds: usize,
 }

@@ -23,7 +23,7 @@ pub struct StudyResult {
     /// Entries of the cache that could not be read; their jobs were run.
     pub unreadable: usize,
     /// What a sample of the data's jobs showed, if one was wanted and needed.
-    pub sampled: Option<Sampled>,
+    pub sampled: Option<SampleResult>,
     /// How its figures become files.
     pub plot: PlotOptions,
     /// Files that were written.
@@ -70,7 +70,7 @@ impl StudyResult {
 
 /// What became of the sample of a study's data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sampled {
+pub struct SampleResult {
     /// Jobs that were run anew.
     pub jobs: usize,
     /// Processor time that they took, s.

@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 
 /// Two parts: one has jobs, a figure, a finding and a check that misses, the other a check that
 /// fails, and both share a check.
-struct Tiny {
+struct TinyStudy {
     page: &'static str,
     pins: &'static str,
 }
@@ -25,7 +25,7 @@ const PAGE: &str = "# Tiny\n\n{{findings}}\n\n{{count}}\n\n{{part one}}\nSquare:
 
 const PIN: &str = "[[pin]]\ncheck = \"one/small\"\nlow = 8\nhigh = 9.5\nreason = \"Squares grow.\"\nevidence = \"squares\"\nextent = \"whole\"\n";
 
-impl Tiny {
+impl TinyStudy {
     const fn new(page: &'static str) -> Self {
         Self { page, pins: "" }
     }
@@ -78,7 +78,7 @@ fn shared() -> Reproduction {
     Reproduction { checks: vec![check], notes: vec!["A note.".to_owned()], ..Reproduction::default() }
 }
 
-impl Study for Tiny {
+impl Study for TinyStudy {
     fn paper(&self) -> &Paper {
         &Paper { name: "tiny", stem: "tiny-page", title: "On squares", authors: "N. N.", year: Some(1999) }
     }
@@ -100,7 +100,7 @@ impl Study for Tiny {
     }
 }
 
-static TINY: Tiny = Tiny::new(PAGE);
+static TINY: TinyStudy = TinyStudy::new(PAGE);
 
 fn options(parts: &[&str]) -> Options {
     Options { parts: parts.iter().map(|part| (*part).to_owned()).collect(), threads: 1, ..Options::default() }
@@ -110,7 +110,7 @@ fn one(options: &Options) -> StudyResult {
     of(&TINY, options)
 }
 
-fn of(study: &'static Tiny, options: &Options) -> StudyResult {
+fn of(study: &'static TinyStudy, options: &Options) -> StudyResult {
     let mut done = reproduce(&[study], options).unwrap();
     assert_eq!(done.len(), 1);
     done.remove(0)
@@ -124,7 +124,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn refused(study: &'static Tiny, options: &Options) -> String {
+fn refused(study: &'static TinyStudy, options: &Options) -> String {
     reproduce(&[study], options).err().expect("refused").to_string()
 }
 
@@ -150,7 +150,7 @@ fn what_parts_share_is_there_once_and_widened_passes_are_counted_apart() {
 
 #[test]
 fn a_pinned_miss_fails_nothing_unless_asked_to() {
-    static PINNED: Tiny = Tiny::pinned(PIN);
+    static PINNED: TinyStudy = TinyStudy::pinned(PIN);
     let done = of(&PINNED, &options(&["one"]));
     assert_eq!((done.counts().pinned, done.counts().failed), (1, 0));
     assert_eq!(done.failures(false), [""; 0]);
@@ -169,7 +169,7 @@ fn a_pinned_miss_fails_nothing_unless_asked_to() {
 #[test]
 fn a_miss_outside_of_its_pin_fails() {
     static LOW: LazyLock<String> = LazyLock::new(|| PIN.replace("high = 9.5", "high = 8.5"));
-    static PINNED: LazyLock<Tiny> = LazyLock::new(|| Tiny::pinned(&LOW));
+    static PINNED: LazyLock<TinyStudy> = LazyLock::new(|| TinyStudy::pinned(&LOW));
     let done = of(&PINNED, &options(&["one"]));
     assert_eq!(done.failures(false), ["tiny one/small left the bounds of its pin"]);
     assert!(to_text(&done).contains("FAILED one/small: it: 9, not 1 or less; its pin expects 8 to 8.5"));
@@ -182,7 +182,7 @@ fn a_pinned_check_that_passes_fails_the_command() {
             .replace("low = 8", "low = 20")
             .replace("high = 9.5", "high = 30")
     });
-    static PINNED: LazyLock<Tiny> = LazyLock::new(|| Tiny::pinned(&PASSING));
+    static PINNED: LazyLock<TinyStudy> = LazyLock::new(|| TinyStudy::pinned(&PASSING));
     let done = of(&PINNED, &options(&["one"]));
     assert_eq!(done.failures(false), ["tiny one/square passes now: remove its pin", "tiny one/small failed"]);
 }
@@ -194,7 +194,7 @@ fn a_pin_that_cannot_be_right_fails_the_command() {
         ("\"squares\"", "\"cubes\"", "names \"cubes\", which is no job, table, figure or check"),
         ("low = 8", "low = 0.5", "the pin of \"one/small\" expects numbers that pass: 0.5 to 9.5"),
     ] {
-        let study = Tiny::pinned(Box::leak(PIN.replace(from, to).into_boxed_str()));
+        let study = TinyStudy::pinned(Box::leak(PIN.replace(from, to).into_boxed_str()));
         let done = of(Box::leak(Box::new(study)), &options(&[]));
         assert!(
             done.judgement.faults.iter().any(|found| found.contains(fault)),
@@ -269,14 +269,14 @@ fn a_page_holds_the_wanted_parts_and_what_it_has_no_place_for() {
 
 #[test]
 fn a_page_that_names_what_is_not_there_is_refused() {
-    static PAGES: [(Tiny, &str); 7] = [
-        (Tiny::new("{{table cubes}}"), "line 1 of the page: there is no table \"cubes\""),
-        (Tiny::new("a\nb {{measured cube}}"), "line 2 of the page: there is no check \"cube\""),
-        (Tiny::new("{{part three}}"), "line 1 of the page: the study has no part \"three\""),
-        (Tiny::new("{{part one}}"), "the page does not end its part \"one\""),
-        (Tiny::new("{{fold More}}"), "the page does not end a fold"),
-        (Tiny::new("{{fold}}"), "line 1 of the page: a fold without a title"),
-        (Tiny::new("x {{colour}}"), "line 1 of the page: there is no placeholder \"colour\""),
+    static PAGES: [(TinyStudy, &str); 7] = [
+        (TinyStudy::new("{{table cubes}}"), "line 1 of the page: there is no table \"cubes\""),
+        (TinyStudy::new("a\nb {{measured cube}}"), "line 2 of the page: there is no check \"cube\""),
+        (TinyStudy::new("{{part three}}"), "line 1 of the page: the study has no part \"three\""),
+        (TinyStudy::new("{{part one}}"), "the page does not end its part \"one\""),
+        (TinyStudy::new("{{fold More}}"), "the page does not end a fold"),
+        (TinyStudy::new("{{fold}}"), "line 1 of the page: a fold without a title"),
+        (TinyStudy::new("x {{colour}}"), "line 1 of the page: there is no placeholder \"colour\""),
     ];
     for (study, message) in &PAGES {
         assert_eq!(refused(study, &options(&[])), format!("tiny: {message}"));
@@ -285,8 +285,9 @@ fn a_page_that_names_what_is_not_there_is_refused() {
 
 #[test]
 fn what_was_not_run_leaves_a_gap_on_the_page() {
-    static GAPS: Tiny =
-        Tiny::new("{{table squares}}\n{{figure curve}}\n{{checks one/}}\nSquare: {{measured one/square}}.\n");
+    static GAPS: TinyStudy = TinyStudy::new(
+        "{{table squares}}\n{{figure curve}}\n{{checks one/}}\nSquare: {{measured one/square}}.\n",
+    );
     let page = page::to_markdown(&of(&GAPS, &options(&["two"]))).unwrap();
     assert!(page.contains("Square: -."), "{page}");
     assert!(page::to_markdown(&of(&GAPS, &options(&[]))).unwrap().contains("Square: 9."));
@@ -294,7 +295,7 @@ fn what_was_not_run_leaves_a_gap_on_the_page() {
 
 #[test]
 fn a_pinned_miss_stands_on_the_page_with_its_reason_and_evidence() {
-    static PINNED: Tiny = Tiny::pinned(PIN);
+    static PINNED: TinyStudy = TinyStudy::pinned(PIN);
     let page = page::to_markdown(&of(&PINNED, &options(&["one"]))).unwrap();
     assert!(page.contains("| [pinned](#miss-one-small) |"), "{page}");
     assert!(
@@ -305,7 +306,7 @@ fn a_pinned_miss_stands_on_the_page_with_its_reason_and_evidence() {
     );
     assert!(page.contains("<a id=\"at-squares\"></a>\n\n**Squares**"), "{page}");
     static BY_JOB: LazyLock<String> = LazyLock::new(|| PIN.replace("\"squares\"", "\"square\""));
-    static JOB: LazyLock<Tiny> = LazyLock::new(|| Tiny::pinned(&BY_JOB));
+    static JOB: LazyLock<TinyStudy> = LazyLock::new(|| TinyStudy::pinned(&BY_JOB));
     let page = page::to_markdown(&of(&JOB, &options(&["one"]))).unwrap();
     assert!(
         page.contains(
@@ -459,7 +460,7 @@ fn a_sample_that_is_not_there_is_run_as_a_whole_and_kept() {
 
 #[test]
 fn a_study_that_fails_keeps_its_data_and_the_others_their_pages() {
-    static WRONG: Tiny = Tiny::new("{{colour}}");
+    static WRONG: TinyStudy = TinyStudy::new("{{colour}}");
     let folder = tempfile::tempdir().unwrap();
     let options = Options { out: Some(folder.path().to_owned()), ..options(&[]) };
     assert!(refused(&WRONG, &options).contains("no placeholder \"colour\""));
@@ -469,9 +470,9 @@ fn a_study_that_fails_keeps_its_data_and_the_others_their_pages() {
 }
 
 /// A study one of whose jobs fails, and one panics.
-struct Failing;
+struct FailingStudy;
 
-impl Study for Failing {
+impl Study for FailingStudy {
     fn paper(&self) -> &Paper {
         &Paper { name: "failing", stem: "failing", title: "", authors: "", year: None }
     }
@@ -503,7 +504,7 @@ fn a_job_that_fails_or_panics_is_named_and_the_others_are_run() {
     let (cache, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let options =
         Options { cache: Some(cache.path().to_owned()), out: Some(out.path().to_owned()), ..options(&[]) };
-    let error = reproduce(&[&Failing, &TINY], &options).err().expect("refused").to_string();
+    let error = reproduce(&[&FailingStudy, &TINY], &options).err().expect("refused").to_string();
     assert_eq!(error, "failing, fails: no luck");
     assert_eq!(names(&cache.path().join("papers")).len(), 2, "what works, and the other study's");
     assert!(out.path().join("tiny-page.md").exists());
@@ -594,12 +595,12 @@ fn names_of_studies_and_parts_are_different() {
 
 /// A stage of real time that is late in its first `late` runs.
 #[derive(Debug)]
-struct Late {
+struct LateStages {
     late: u32,
     runs: AtomicU32,
 }
 
-impl Stages for Late {
+impl Stages for LateStages {
     fn name(&self) -> &'static str {
         "late "
     }
@@ -658,7 +659,7 @@ fn live(stages: Arc<dyn Stages>, quick: bool, cache: Option<&Path>) -> Result<St
 
 #[test]
 fn a_run_that_was_late_is_run_again_and_said() {
-    let late = Arc::new(Late { late: 2, runs: AtomicU32::new(0) });
+    let late = Arc::new(LateStages { late: 2, runs: AtomicU32::new(0) });
     let done = live(late.clone(), true, None).unwrap();
     assert_eq!(late.runs.load(Ordering::Relaxed), 3);
     // The same runs as the simulated ones, so all agree.
@@ -671,7 +672,7 @@ fn a_run_that_was_late_is_run_again_and_said() {
 
 #[test]
 fn a_run_that_is_always_late_counts_for_nothing() {
-    let late = Arc::new(Late { late: u32::MAX, runs: AtomicU32::new(0) });
+    let late = Arc::new(LateStages { late: u32::MAX, runs: AtomicU32::new(0) });
     let done = live(late.clone(), false, None).unwrap();
     let checks = &done.reproduction.checks;
     assert!(checks.len() > 1 && checks.iter().all(|check| !check.ok), "{checks:?}");
@@ -684,7 +685,7 @@ fn a_run_that_is_always_late_counts_for_nothing() {
 
 #[test]
 fn a_quick_run_that_is_always_late_is_said_and_not_judged() {
-    let late = Arc::new(Late { late: u32::MAX, runs: AtomicU32::new(0) });
+    let late = Arc::new(LateStages { late: u32::MAX, runs: AtomicU32::new(0) });
     let done = live(late.clone(), true, None).unwrap();
     assert_eq!((late.runs.load(Ordering::Relaxed), done.counts().checks), (3, 0));
     let text = to_text(&done);
@@ -693,7 +694,7 @@ fn a_quick_run_that_is_always_late_is_said_and_not_judged() {
 
 #[test]
 fn live_runs_are_never_taken_from_the_cache_and_need_a_stage() {
-    let late = Arc::new(Late { late: 0, runs: AtomicU32::new(0) });
+    let late = Arc::new(LateStages { late: 0, runs: AtomicU32::new(0) });
     let folder = tempfile::tempdir().unwrap();
     for runs in 1..=2 {
         let done = live(late.clone(), true, Some(folder.path())).unwrap();
@@ -706,7 +707,7 @@ fn live_runs_are_never_taken_from_the_cache_and_need_a_stage() {
 
 #[test]
 fn live_parts_agree_with_themselves() {
-    let late = Arc::new(Late { late: 0, runs: AtomicU32::new(0) });
+    let late = Arc::new(LateStages { late: 0, runs: AtomicU32::new(0) });
     let options = Options { quick: true, live: Some(late), ..Options::default() };
     for done in reproduce(LIVE, &options).unwrap() {
         let name = done.study.paper().name;

@@ -8,7 +8,7 @@ use crate::watchers::recorded::RecordedCounters;
 use ackline::core::Instant;
 use ackline::core::events::Tracer;
 use ackline::runtime::{Stack, timer};
-use ackline_observe::capture::{CaptureSummary, CutShort};
+use ackline_observe::capture::{CaptureSummary, EarlyEnd};
 use ackline_observe::pcapng::LinkType;
 use ackline_observe::trace::TraceSummary;
 use ackline_observe::{Capture, CaptureOptions, Trace, TraceOptions};
@@ -137,7 +137,7 @@ struct FileReport {
     count: u64,
     dropped: u64,
     unwritten: u64,
-    cut_short: Option<CutShort>,
+    cut_short: Option<EarlyEnd>,
     /// Options that help if some were dropped.
     help: &'static str,
 }
@@ -168,7 +168,7 @@ impl FileReport {
         }
         if let Some(why) = cut_short {
             let why = match why {
-                CutShort::Error(error) => plain(error),
+                EarlyEnd::Error(error) => plain(error),
                 other => other.to_string(),
             };
             parts.push(format!("is cut short after {count} {things}, {unwritten} are missing: {why}"));

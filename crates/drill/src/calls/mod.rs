@@ -12,7 +12,7 @@ mod zerocopy;
 #[cfg(all(feature = "kernel", target_os = "linux"))]
 pub(crate) use data::{Transfer, transfer};
 
-use crate::host::{Attempt, Opened, Progress};
+use crate::host::{Attempt, OpenCall, Progress};
 use crate::script::{Call, Expr};
 use crate::settings::{Profile, Settings};
 use crate::symbols::{self, Errno, O_NONBLOCK, O_RDWR};
@@ -108,7 +108,7 @@ pub(crate) struct Sockets {
     /// The MSS in the peer's SYN-ACKs, which limits what a SYN carries.
     pub(crate) peer_mss: u32,
     /// What the calls have done to connections: who is under test now.
-    pub(crate) opened: Vec<Opened>,
+    pub(crate) opened: Vec<OpenCall>,
 }
 
 impl Sockets {

@@ -2,7 +2,7 @@
 
 use super::zerocopy::ZeroCopy;
 use super::{Descriptor, Kind, Socket, Sockets, arg, number};
-use crate::host::{Attempt, Opened, Progress};
+use crate::host::{Attempt, OpenCall, Progress};
 use crate::script::{Call, Expr};
 use crate::symbols::{self, O_NONBLOCK};
 use crate::world::World;
@@ -75,7 +75,7 @@ impl Sockets {
             _ => on,
         };
         socket.kind = Kind::Listener { id, queue: VecDeque::new() };
-        self.opened.push(Opened::Listening(on));
+        self.opened.push(OpenCall::Listening(on));
         Ok(Attempt::Returned(0))
     }
 
@@ -193,7 +193,7 @@ impl Sockets {
                 socket.kind = Kind::Conn(id);
                 if let Some(conn) = world.endpoint.inspect(id) {
                     let (local, remote) = conn.addresses();
-                    self.opened.push(Opened::Connecting(local, remote));
+                    self.opened.push(OpenCall::Connecting(local, remote));
                 }
                 Ok(())
             }

@@ -43,11 +43,11 @@ impl Edges {
 /// An `epoll` descriptor: the sockets that it watches, for what, and what it reports of each.
 #[derive(Debug, Default)]
 pub(super) struct Epoll {
-    watched: Vec<Watched>,
+    watched: Vec<WatchedDescriptor>,
 }
 
 #[derive(Clone, Debug)]
-struct Watched {
+struct WatchedDescriptor {
     fd: i64,
     events: i64,
     data: Option<Expr>,
@@ -184,10 +184,10 @@ impl Sockets {
             return Ok(Attempt::Failed("EBADF"));
         }
         let at = epoll.watched.iter().position(|entry| entry.fd == watched);
-        let entry = || -> Result<Watched, String> {
+        let entry = || -> Result<WatchedDescriptor, String> {
             let wanted = arg(call, 3)?;
             let events = wanted.field("events").map_or(Ok(0), symbols::value)?;
-            Ok(Watched { fd: watched, events, data: data_of(wanted).cloned(), disabled: false })
+            Ok(WatchedDescriptor { fd: watched, events, data: data_of(wanted).cloned(), disabled: false })
         };
         let failed = match (command.as_str(), at) {
             ("EPOLL_CTL_ADD", None) => {

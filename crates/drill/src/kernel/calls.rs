@@ -2,7 +2,7 @@
 //! block is attempted again, unless the script asked for a non-blocking one.
 
 use crate::calls::{Transfer, transfer};
-use crate::host::{Attempt, Opened, Progress};
+use crate::host::{Attempt, OpenCall, Progress};
 use crate::script::{Call, Expr};
 use crate::settings::Environment;
 use crate::symbols::{self, Errno as Name, MSG_DONTWAIT, MSG_NOSIGNAL, MSG_WAITALL, O_NONBLOCK};
@@ -49,7 +49,7 @@ pub(super) struct Sockets {
     remote: SocketAddr,
     /// That of new sockets.
     pub(super) congestion_control: String,
-    pub(super) opened: Vec<Opened>,
+    pub(super) opened: Vec<OpenCall>,
     /// A connection was closed.
     pub(super) were_closed: bool,
 }
@@ -157,7 +157,7 @@ impl Sockets {
                 let listens = listen(socket.fd()?, backlog);
                 if listens.is_ok() {
                     socket.is_listener = true;
-                    self.opened.push(Opened::Listening(self.local));
+                    self.opened.push(OpenCall::Listening(self.local));
                 }
                 done(listens)
             }
@@ -237,7 +237,7 @@ impl Sockets {
         let local = getsockname(socket.fd()?).ok().and_then(|name| SocketAddr::try_from(name).ok());
         if let Some(local) = local.filter(|local| local.port() != 0) {
             socket.is_open = true;
-            self.opened.push(Opened::Connecting(local, self.remote));
+            self.opened.push(OpenCall::Connecting(local, self.remote));
         }
         Ok(())
     }

@@ -7,9 +7,9 @@
 mod calls;
 mod parameters;
 
-use crate::host::{Attempt, Host, Opened, Progress, Sent};
-use crate::outcome::Passed;
-use crate::script::{Action, Call, Script, Shell, TcpLine, When};
+use crate::host::{Attempt, Host, OpenCall, Progress, SentPacket};
+use crate::outcome::DialoguePacket;
+use crate::script::{Action, Call, Script, ScriptTime, Shell, TcpLine};
 use crate::settings::Environment;
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::kernel::KernelTcpInfo;
@@ -43,8 +43,8 @@ pub struct Kernel {
     /// When the script started.
     start: Instant,
     sockets: Sockets,
-    sent: VecDeque<Sent>,
-    passed: Vec<Passed>,
+    sent: VecDeque<SentPacket>,
+    passed: Vec<DialoguePacket>,
 }
 
 /// How long a script takes at least, in microseconds.
@@ -52,12 +52,14 @@ fn length(script: &Script) -> u64 {
     let mut at: u64 = 0;
     for event in &script.events {
         let here = match event.when {
-            When::At(at) | When::Between(at, _) => at,
-            When::After(after) | When::BetweenAfter(after, _) => at.saturating_add(after),
-            When::Any => at,
+            ScriptTime::At(at) | ScriptTime::Between(at, _) => at,
+            ScriptTime::After(after) | ScriptTime::BetweenAfter(after, _) => at.saturating_add(after),
+            ScriptTime::Any => at,
         };
         let until = match &event.action {
-            Action::Call { until: Some(until), .. } if matches!(event.when, When::After(_)) => at + until,
+            Action::Call { until: Some(until), .. } if matches!(event.when, ScriptTime::After(_)) => {
+                at + until
+            }
             Action::Call { until: Some(until), .. } => *until,
             _ => here,
         };
@@ -120,13 +122,13 @@ impl Kernel {
         while let Ok(read) = rustix::io::read(&self.tun, &mut buf) {
             let at = self.now();
             let octets = buf.get(..read).unwrap_or_default().to_vec();
-            self.passed.push(Passed {
+            self.passed.push(DialoguePacket {
                 at_ns: at * 1_000,
                 outbound: true,
                 octets: octets.clone(),
                 comment: "",
             });
-            self.sent.push_back(Sent { at, octets });
+            self.sent.push_back(SentPacket { at, octets });
             any = true;
         }
         any
@@ -156,7 +158,7 @@ impl Host for Kernel {
     fn inject(&mut self, octets: Vec<u8>, _: Option<&TcpLine>) {
         let at = self.now();
         let _ = rustix::io::write(&self.tun, &octets);
-        self.passed.push(Passed { at_ns: at * 1_000, outbound: false, octets, comment: "" });
+        self.passed.push(DialoguePacket { at_ns: at * 1_000, outbound: false, octets, comment: "" });
         self.receive();
     }
 
@@ -164,7 +166,7 @@ impl Host for Kernel {
         SLACK
     }
 
-    fn sent(&mut self) -> &mut VecDeque<Sent> {
+    fn sent(&mut self) -> &mut VecDeque<SentPacket> {
         &mut self.sent
     }
 
@@ -176,7 +178,7 @@ impl Host for Kernel {
         attempt
     }
 
-    fn opened(&mut self) -> Vec<Opened> {
+    fn opened(&mut self) -> Vec<OpenCall> {
         std::mem::take(&mut self.sockets.opened)
     }
 
@@ -210,7 +212,7 @@ impl Host for Kernel {
         Err("a fast open cookie of the kernel".to_owned())
     }
 
-    fn passed(&self) -> Vec<Passed> {
+    fn passed(&self) -> Vec<DialoguePacket> {
         self.passed.clone()
     }
 

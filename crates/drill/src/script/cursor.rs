@@ -12,7 +12,7 @@ pub(super) struct Cursor<'a> {
     defines: &'a [(String, String)],
 }
 
-type Read<T> = Result<T, ScriptError>;
+type ParseResult<T> = Result<T, ScriptError>;
 
 impl<'a> Cursor<'a> {
     /// At position `at` of the text.
@@ -41,16 +41,16 @@ impl<'a> Cursor<'a> {
         Position { line, column: (self.at - start) as u32 + 1 }
     }
 
-    pub(super) fn error<T>(&self, problem: impl Into<String>) -> Read<T> {
+    pub(super) fn error<T>(&self, problem: impl Into<String>) -> ParseResult<T> {
         Err(ScriptError::new(self.place(), problem))
     }
 
-    pub(super) fn unsupported<T>(&self, problem: impl Into<String>) -> Read<T> {
+    pub(super) fn unsupported<T>(&self, problem: impl Into<String>) -> ParseResult<T> {
         Err(ScriptError::unsupported(self.place(), problem))
     }
 
     /// What was expected here, and what stands here instead.
-    pub(super) fn expected<T>(&self, what: &str) -> Read<T> {
+    pub(super) fn expected<T>(&self, what: &str) -> ParseResult<T> {
         let rest = self.rest();
         let end = rest.find(|c: char| c.is_whitespace()).unwrap_or(rest.len()).clamp(0, 20);
         let found: String = rest.chars().take(end.max(1)).collect();
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// White space and comments.
-    pub(super) fn skip_space(&mut self) -> Read<()> {
+    pub(super) fn skip_space(&mut self) -> ParseResult<()> {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start();
@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes `text` if it stands here, after white space.
-    pub(super) fn eat(&mut self, text: &str) -> Read<bool> {
+    pub(super) fn eat(&mut self, text: &str) -> ParseResult<bool> {
         self.skip_space()?;
         let found = self.rest().starts_with(text);
         if found {
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    pub(super) fn expect(&mut self, text: &str) -> Read<()> {
+    pub(super) fn expect(&mut self, text: &str) -> ParseResult<()> {
         if self.eat(text)? { Ok(()) } else { self.expected(&format!("{text:?}")) }
     }
 
@@ -111,13 +111,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a word; it may be empty.
-    pub(super) fn word(&mut self) -> Read<&'a str> {
+    pub(super) fn word(&mut self) -> ParseResult<&'a str> {
         self.skip_space()?;
         Ok(self.take_while(is_word))
     }
 
     /// Takes `word` if exactly that stands here.
-    pub(super) fn eat_word(&mut self, word: &str) -> Read<bool> {
+    pub(super) fn eat_word(&mut self, word: &str) -> ParseResult<bool> {
         self.skip_space()?;
         let found = self.peek_word() == word;
         if found {
@@ -132,7 +132,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A whole number, decimal or hexadecimal, or a word that is defined as one.
-    pub(super) fn number(&mut self) -> Read<i64> {
+    pub(super) fn number(&mut self) -> ParseResult<i64> {
         self.skip_space()?;
         let start = self.at;
         let negative = self.rest().starts_with('-');
@@ -158,13 +158,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// A number of `T`'s range.
-    pub(super) fn integer<T: TryFrom<i64>>(&mut self, what: &str) -> Read<T> {
+    pub(super) fn integer<T: TryFrom<i64>>(&mut self, what: &str) -> ParseResult<T> {
         let value = self.number()?;
         T::try_from(value).or_else(|_| self.error(format!("{value} is no {what}")))
     }
 
     /// A decimal number of seconds, in microseconds, the rest cut off.
-    pub(super) fn seconds(&mut self) -> Read<u64> {
+    pub(super) fn seconds(&mut self) -> ParseResult<u64> {
         let place = self.place();
         // `0...0.1` is two times with dots between them.
         let rest = self.rest();
@@ -189,7 +189,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// What stands before `end`, which is taken too.
-    pub(super) fn until(&mut self, end: &str) -> Read<&'a str> {
+    pub(super) fn until(&mut self, end: &str) -> ParseResult<&'a str> {
         let rest = self.rest();
         match rest.find(end) {
             Some(length) => {

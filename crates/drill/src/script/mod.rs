@@ -60,14 +60,14 @@ pub struct Event {
     /// Where it begins.
     pub place: Position,
     /// When.
-    pub when: When,
+    pub when: ScriptTime,
     /// What.
     pub action: Action,
 }
 
 /// A time of a script, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum ScriptTime {
     /// Since the start of the script.
     At(u64),
     /// Since the moment at which the event before finished.

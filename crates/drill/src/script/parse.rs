@@ -1,7 +1,7 @@
 //! The whole of a script: option lines, shell lines, and events with their times.
 
 use super::cursor::{Cursor, is_word};
-use super::{Action, Event, Script, ScriptError, Shell, When, call, packet};
+use super::{Action, Event, Script, ScriptError, ScriptTime, Shell, call, packet};
 use std::sync::Arc;
 
 pub(super) fn script(text: &str, defines: &[(String, String)]) -> Result<Script, ScriptError> {
@@ -97,7 +97,7 @@ fn event(cursor: &mut Cursor<'_>) -> Result<Event, ScriptError> {
     };
     match (&action, when) {
         (Action::Packet(line), _) if line.is_outbound() => {}
-        (_, When::Any | When::Between(..) | When::BetweenAfter(..)) => {
+        (_, ScriptTime::Any | ScriptTime::Between(..) | ScriptTime::BetweenAfter(..)) => {
             return Err(ScriptError::new(place, "only a packet that is expected can have a range of times"));
         }
         _ => {}
@@ -109,9 +109,9 @@ fn event(cursor: &mut Cursor<'_>) -> Result<Event, ScriptError> {
 }
 
 /// A time, and the end of a call that blocks.
-fn time(cursor: &mut Cursor<'_>) -> Result<(When, Option<u64>), ScriptError> {
+fn time(cursor: &mut Cursor<'_>) -> Result<(ScriptTime, Option<u64>), ScriptError> {
     if cursor.eat("*")? {
-        return Ok((When::Any, None));
+        return Ok((ScriptTime::Any, None));
     }
     let relative = cursor.eat("+")?;
     cursor.skip_space()?;
@@ -127,7 +127,7 @@ fn time(cursor: &mut Cursor<'_>) -> Result<(When, Option<u64>), ScriptError> {
             return cursor.error("the range ends before it begins");
         }
         return Ok((
-            if relative { When::BetweenAfter(first, last) } else { When::Between(first, last) },
+            if relative { ScriptTime::BetweenAfter(first, last) } else { ScriptTime::Between(first, last) },
             None,
         ));
     }
@@ -141,12 +141,12 @@ fn time(cursor: &mut Cursor<'_>) -> Result<(When, Option<u64>), ScriptError> {
         }
         until = Some(end);
     }
-    Ok((if relative { When::After(first) } else { When::At(first) }, until))
+    Ok((if relative { ScriptTime::After(first) } else { ScriptTime::At(first) }, until))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::script::{Action, Script, When};
+    use crate::script::{Action, Script, ScriptTime};
 
     fn parse(text: &str) -> Script {
         Script::parse(text, &[]).unwrap_or_else(|error| panic!("{error}"))
@@ -162,14 +162,14 @@ mod tests {
              +.2~+.3 > . 1:1(0) ack 1
              +0...0.1 read(4, ..., 10) = 10",
         );
-        let times: Vec<When> = script.events.iter().map(|event| event.when).collect();
+        let times: Vec<ScriptTime> = script.events.iter().map(|event| event.when).collect();
         let expected = [
-            When::At(1_500_000),
-            When::After(1),
-            When::Any,
-            When::Between(200_000, 300_000),
-            When::BetweenAfter(200_000, 300_000),
-            When::After(0),
+            ScriptTime::At(1_500_000),
+            ScriptTime::After(1),
+            ScriptTime::Any,
+            ScriptTime::Between(200_000, 300_000),
+            ScriptTime::BetweenAfter(200_000, 300_000),
+            ScriptTime::After(0),
         ];
         assert_eq!(times, expected);
         assert!(matches!(script.events[5].action, Action::Call { until: Some(100_000), .. }));

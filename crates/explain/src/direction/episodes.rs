@@ -1,6 +1,6 @@
 //! Episodes of loss, and retransmissions that may yet turn out to be needless.
 
-use crate::story::{Episode, Found};
+use crate::story::{Episode, LossDetection};
 use std::collections::VecDeque;
 
 /// Episodes that are kept.
@@ -10,7 +10,7 @@ const RECENT: usize = 1_024;
 
 /// A retransmission, until something shows that it was needless.
 #[derive(Clone, Copy, Debug)]
-struct Again {
+struct RecentRetransmission {
     start: u64,
     end: u64,
     at_ns: u64,
@@ -20,7 +20,7 @@ struct Again {
 
 /// The open episode.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
+pub(super) struct OpenEpisode {
     number: u64,
     story: Episode,
     /// Everything before it has to be acknowledged.
@@ -31,12 +31,12 @@ pub(super) struct Open {
 
 #[derive(Debug, Default)]
 pub(super) struct Episodes {
-    open: Option<Open>,
+    open: Option<OpenEpisode>,
     begun: u64,
     /// Those that have ended, with their numbers.
     ended: Vec<(u64, Episode)>,
     left_out: u64,
-    recent: VecDeque<Again>,
+    recent: VecDeque<RecentRetransmission>,
     /// Until when the flight after the last episode is watched.
     watch_until_ns: u64,
 }
@@ -47,7 +47,7 @@ pub(super) struct Retransmission {
     pub(super) at_ns: u64,
     pub(super) start: u64,
     pub(super) end: u64,
-    pub(super) found: Found,
+    pub(super) found: LossDetection,
     pub(super) stated: bool,
     /// The original did not pass the capture.
     pub(super) before: bool,
@@ -57,7 +57,7 @@ pub(super) struct Retransmission {
 }
 
 impl Episodes {
-    pub(super) const fn open(&self) -> Option<&Open> {
+    pub(super) const fn open(&self) -> Option<&OpenEpisode> {
         self.open.as_ref()
     }
 
@@ -66,7 +66,7 @@ impl Episodes {
     pub(super) fn again(&mut self, it: &Retransmission, snd_nxt: u64, progress_ns: u64) -> bool {
         let begins = self.open.is_none();
         let number = self.begun;
-        let open = self.open.get_or_insert(Open {
+        let open = self.open.get_or_insert(OpenEpisode {
             number,
             story: Episode {
                 at_ns: it.at_ns,
@@ -103,7 +103,13 @@ impl Episodes {
         if self.recent.len() >= RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(Again { start: it.start, end: it.end, at_ns, episode, needless: false });
+        self.recent.push_back(RecentRetransmission {
+            start: it.start,
+            end: it.end,
+            at_ns,
+            episode,
+            needless: false,
+        });
         begins
     }
 
@@ -186,7 +192,7 @@ impl Episodes {
 }
 
 /// One more retransmission of the episode `number` was needless.
-fn count_needless(open: &mut Option<Open>, ended: &mut [(u64, Episode)], number: u64) {
+fn count_needless(open: &mut Option<OpenEpisode>, ended: &mut [(u64, Episode)], number: u64) {
     match open {
         Some(open) if open.number == number => open.story.spurious += 1,
         _ => {

@@ -1,7 +1,6 @@
 //! The data of one end: what passed, what came back for it, and what its sender waited for.
 //!
-//! A [`Flow`] infers it from packets; a [`Sender`] and what it has [`Received`] are what a trace
-//! states.
+//! A [`Flow`] infers it from packets; a [`Sender`] and its [`ReceivedData`] are what a trace states.
 
 mod accurate;
 mod context;
@@ -15,14 +14,14 @@ mod rtt;
 mod segment_size;
 mod sender;
 mod slow_start;
-mod stated;
+mod stated_reason;
 mod tally;
 mod time;
 mod view;
 
 pub(crate) use context::Context;
 pub(crate) use flow::Flow;
-pub(crate) use received::Received;
+pub(crate) use received::ReceivedData;
 pub(crate) use sender::Sender;
 
 /// The largest ordinary segment; what is larger was joined by offload.

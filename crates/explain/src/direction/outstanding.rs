@@ -30,14 +30,14 @@ impl Record {
 }
 
 #[derive(Debug)]
-pub(super) struct Outstanding {
+pub(super) struct OutstandingData {
     records: VecDeque<Record>,
     limit: usize,
     merged: bool,
     sacked: u64,
 }
 
-impl Outstanding {
+impl OutstandingData {
     pub(super) const fn new(limit: usize) -> Self {
         Self { records: VecDeque::new(), limit, merged: false, sacked: 0 }
     }

@@ -3,12 +3,12 @@
 
 use super::positions::{ORIGIN, Positions};
 use super::segment_size::SegmentSize;
-use crate::story::{Acks, Direction, Received as Story};
+use crate::story::{Acks, ArrivalCounts as Story, Direction};
 use std::net::SocketAddr;
 
 /// Data that a stack receives.
 #[derive(Debug)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedData {
     from: SocketAddr,
     positions: Positions,
     rcv_nxt: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Received {
     received: Story,
 }
 
-impl Received {
+impl ReceivedData {
     pub(crate) fn new(from: SocketAddr) -> Self {
         Self {
             from,

@@ -8,10 +8,10 @@
 use super::episodes::Retransmission;
 use super::segment_size::SegmentSize;
 use super::slow_start::SlowStartWatch;
-use super::stated::Stated;
+use super::stated_reason::StatedReason;
 use super::tally::Tally;
 use super::{BURST_NS, LONGEST_NS, SHORTEST_STALL_NS, since};
-use crate::story::{Cause, Congestion, Direction, Found, SlowStartEnd};
+use crate::story::{Cause, Congestion, Direction, LossDetection, SlowStartEnd};
 use ackline_observe::trace::Metrics;
 use ackline_tcp_core::policy::cc::Phase;
 use std::net::SocketAddr;
@@ -74,13 +74,13 @@ impl Sender {
 
     /// The stack sent a packet: `length` octets from `seq`, and for what.
     pub(crate) fn sent(&mut self, at: u64, seq: u32, length: u32, fin: bool, trigger: &str) {
-        let stated = Stated::of(trigger);
+        let stated = StatedReason::of(trigger);
         match stated {
-            Some(Stated::WindowProbe) => self.tally.window.probes += 1,
-            Some(Stated::KeepAlive) => self.tally.keep_alives += 1,
+            Some(StatedReason::WindowProbe) => self.tally.window.probes += 1,
+            Some(StatedReason::KeepAlive) => self.tally.keep_alives += 1,
             _ => {}
         }
-        if length == 0 && !fin || stated == Some(Stated::KeepAlive) {
+        if length == 0 && !fin || stated == Some(StatedReason::KeepAlive) {
             return;
         }
         let start = self.tally.place(seq);
@@ -90,8 +90,8 @@ impl Sender {
         }
         self.tally.slow_start.acknowledged(at, self.tally.snd_una, self.tally.snd_nxt);
         match stated {
-            Some(Stated::Again(Found::Probe)) => self.wait(at, Some(Cause::Timer)),
-            Some(Stated::WindowProbe) => self.wait(at, Some(Cause::ZeroWindow)),
+            Some(StatedReason::Again(LossDetection::Probe)) => self.wait(at, Some(Cause::Timer)),
+            Some(StatedReason::WindowProbe) => self.wait(at, Some(Cause::ZeroWindow)),
             _ => self.wait(at, Some(self.paused(at))),
         }
         self.tally.packet(at, length);
@@ -100,8 +100,8 @@ impl Sender {
         let sent = self.tally.snd_nxt;
         if start < sent {
             let found = match stated {
-                Some(Stated::Again(found)) => found,
-                _ => Found::Unclear,
+                Some(StatedReason::Again(found)) => found,
+                _ => LossDetection::Unclear,
             };
             self.again(at, start, end.min(sent), found);
         }
@@ -130,13 +130,13 @@ impl Sender {
     }
 
     /// Data that had been sent before.
-    fn again(&mut self, at: u64, start: u64, end: u64, found: Found) {
+    fn again(&mut self, at: u64, start: u64, end: u64, found: LossDetection) {
         for record in self.tally.outstanding.range_mut(start, end) {
             record.times = record.times.saturating_add(1);
             record.last_ns = at;
         }
-        let timeout = found == Found::Timeout && std::mem::take(&mut self.expired);
-        let (stated, flight) = (found != Found::Unclear, self.flight());
+        let timeout = found == LossDetection::Timeout && std::mem::take(&mut self.expired);
+        let (stated, flight) = (found != LossDetection::Unclear, self.flight());
         let it = Retransmission { at_ns: at, start, end, found, stated, before: false, flight, timeout };
         if self.tally.again(&it, self.segment.octets()) {
             self.reduced_ns = at;

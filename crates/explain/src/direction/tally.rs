@@ -1,7 +1,7 @@
 //! What is counted of the data of one end, whether packets show it or its stack states it.
 
 use super::episodes::{Episodes, Retransmission};
-use super::outstanding::{Outstanding, Record};
+use super::outstanding::{OutstandingData, Record};
 use super::path::{PathWatch, Trouble};
 use super::positions::{ORIGIN, Positions};
 use super::rtt::RoundTrips;
@@ -9,7 +9,7 @@ use super::since;
 use super::slow_start::SlowStartWatch;
 use super::time::Ledger;
 use crate::picture::Artist;
-use crate::story::{Acks, Direction, Found, Losses, Window};
+use crate::story::{Acks, Direction, LossDetection, Losses, Window};
 use std::net::SocketAddr;
 
 /// Data that one end sends.
@@ -23,7 +23,7 @@ pub(super) struct Tally {
     pub(super) fin: Option<u64>,
     pub(super) fin_ns: Option<u64>,
     pub(super) fin_acked: bool,
-    pub(super) outstanding: Outstanding,
+    pub(super) outstanding: OutstandingData,
     pub(super) ledger: Ledger,
     pub(super) slow_start: SlowStartWatch,
     pub(super) episodes: Episodes,
@@ -68,7 +68,7 @@ impl Tally {
             fin: None,
             fin_ns: None,
             fin_acked: false,
-            outstanding: Outstanding::new(records),
+            outstanding: OutstandingData::new(records),
             ledger: Ledger::default(),
             slow_start,
             episodes: Episodes::default(),
@@ -160,10 +160,10 @@ impl Tally {
         losses.before += u64::from(it.before);
         losses.stated += u64::from(it.stated);
         *match it.found {
-            Found::Fast => &mut losses.fast,
-            Found::Probe => &mut losses.probes,
-            Found::Timeout => &mut losses.timeout,
-            Found::Unclear => &mut losses.unclear,
+            LossDetection::Fast => &mut losses.fast,
+            LossDetection::Probe => &mut losses.probes,
+            LossDetection::Timeout => &mut losses.timeout,
+            LossDetection::Unclear => &mut losses.unclear,
         } += 1;
         self.episodes.again(it, self.snd_nxt, self.progressed_ns(it.at_ns))
     }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct InFlightAck {
     /// When what it lets go can pass the capture.
     effect_ns: u64,
     ack: u64,
@@ -18,7 +18,7 @@ struct UnderWay {
 /// What the sender has heard.
 #[derive(Debug)]
 pub(super) struct SenderView {
-    under_way: VecDeque<UnderWay>,
+    under_way: VecDeque<InFlightAck>,
     /// Maximum number that is kept.
     limit: usize,
     una: u64,
@@ -58,7 +58,7 @@ impl SenderView {
         if self.under_way.len() >= self.limit {
             self.under_way.pop_front();
         }
-        self.under_way.push_back(UnderWay { effect_ns, ack, edge, sacks, sacked });
+        self.under_way.push_back(InFlightAck { effect_ns, ack, edge, sacks, sacked });
     }
 
     /// Takes in what has an effect until `until_ns`; `snd_nxt` is what was sent before.

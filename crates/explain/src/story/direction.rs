@@ -58,7 +58,7 @@ pub struct Direction {
     /// What the sender's stack states, in a trace.
     pub congestion: Option<Congestion>,
     /// What became of a peer's data, in a trace.
-    pub received: Option<Received>,
+    pub received: Option<ArrivalCounts>,
     /// Congestion marks.
     pub marks: Marks,
     /// Octets that were acknowledged, but did not pass the capture.
@@ -256,7 +256,7 @@ pub struct Congestion {
 
 /// What became of a peer's data, as the receiving stack states it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Received {
+pub struct ArrivalCounts {
     /// Packets whose data had all been acknowledged.
     pub again: u64,
     /// Packets that came behind a gap.

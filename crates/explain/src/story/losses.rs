@@ -1,6 +1,6 @@
 //! What was sent again, and how its loss was found.
 
-use crate::found::Found;
+use crate::loss_detection::LossDetection;
 use serde::Serialize;
 
 /// What was sent again, and what came out of order.
@@ -54,7 +54,7 @@ pub struct Episode {
     /// Until everything sent before was acknowledged.
     pub time_ns: u64,
     /// How the loss was found, first.
-    pub found: Found,
+    pub found: LossDetection,
     /// The sender's comments say so.
     pub stated: bool,
     /// Packets sent again.

@@ -7,16 +7,16 @@ mod ends;
 mod losses;
 mod time;
 
-pub use crate::found::Found;
+pub use crate::loss_detection::LossDetection;
 pub use direction::{
-    AccurateMarks, Acks, Congestion, Direction, Marks, PathChange, Received, Rtt, SlowStart, SlowStartEnd,
-    Window,
+    AccurateMarks, Acks, ArrivalCounts, Congestion, Direction, Marks, PathChange, Rtt, SlowStart,
+    SlowStartEnd, Window,
 };
 pub use ends::{End, Handshake, Offer, PathPosition, Reset, Vantage};
 pub use losses::{Episode, Losses};
 pub use time::{Cause, Interval, Share};
 
-use crate::segment::Skipped;
+use crate::segment::SkippedPackets;
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -30,7 +30,7 @@ pub struct Story {
     /// From the first packet to the last.
     pub duration_ns: u64,
     /// Packets left out.
-    pub skipped: Skipped,
+    pub skipped: SkippedPackets,
     /// Packets that the capture says it has missed.
     pub missed: u64,
     /// How often the clock of the capture stepped back, by a millisecond or more, and the longest

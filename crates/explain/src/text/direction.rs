@@ -4,7 +4,7 @@ use super::losses::losses;
 use super::units::{count, grouped, percent, rate, size, time, times};
 use super::{LISTED, Page, at, recording};
 use crate::story::{
-    Cause, Congestion, Connection, Direction, Interval, PathChange, PathPosition, Received, Rtt,
+    ArrivalCounts, Cause, Congestion, Connection, Direction, Interval, PathChange, PathPosition, Rtt,
     SlowStartEnd, Window,
 };
 
@@ -169,7 +169,7 @@ fn congestion(stated: &Congestion) -> String {
 }
 
 /// What became of a peer's data in the trace of its receiver.
-fn received(received: &Received) -> String {
+fn received(received: &ArrivalCounts) -> String {
     let mut parts = vec![];
     for (packets, what) in [
         (received.again, "came again"),

@@ -2,7 +2,7 @@
 
 use super::units::{count, grouped, percent, size, time};
 use super::{LISTED, Page, at};
-use crate::story::{Direction, Episode, Found};
+use crate::story::{Direction, Episode, LossDetection};
 
 pub(super) fn losses(page: &mut Page, direction: &Direction) {
     let losses = &direction.losses;
@@ -93,10 +93,10 @@ fn needless(direction: &Direction) -> String {
 
 fn episode(episode: &Episode) -> String {
     let found = match episode.found {
-        Found::Fast => "found by SACK or duplicate ACKs",
-        Found::Probe => "probe of the tail",
-        Found::Timeout => "found by timeout",
-        Found::Unclear => "sent again for no visible reason",
+        LossDetection::Fast => "found by SACK or duplicate ACKs",
+        LossDetection::Probe => "probe of the tail",
+        LossDetection::Timeout => "found by timeout",
+        LossDetection::Unclear => "sent again for no visible reason",
     };
     let mut parts = vec![format!(
         "{found}{}: {} ({}) again",
@@ -112,7 +112,7 @@ fn episode(episode: &Episode) -> String {
             format!("{} needless", grouped(episode.spurious))
         });
     }
-    if episode.timeouts > u64::from(episode.found == Found::Timeout) {
+    if episode.timeouts > u64::from(episode.found == LossDetection::Timeout) {
         parts.push(count(episode.timeouts, "timeout"));
     }
     parts.push(format!("repaired after {}", time(episode.time_ns)));

@@ -1,6 +1,6 @@
 //! What limits a sender.
 
-use crate::world::{At, Comments, EVERYWHERE, explained, share};
+use crate::world::{CaptureLocation, Comments, EVERYWHERE, explained, share};
 use ackline_explain::story::{Cause, Connection, PathPosition, SlowStartEnd};
 
 const BULK: &str = "[[app]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
@@ -12,9 +12,9 @@ fn client(connection: &Connection) -> &ackline_explain::story::Direction {
 #[test]
 fn the_place_of_the_capture_is_told_from_the_handshake() {
     for (at, place) in [
-        (At::Sender, PathPosition::Client),
-        (At::Middle, PathPosition::Middle),
-        (At::Receiver, PathPosition::Server),
+        (CaptureLocation::Sender, PathPosition::Client),
+        (CaptureLocation::Middle, PathPosition::Middle),
+        (CaptureLocation::Receiver, PathPosition::Server),
     ] {
         assert_eq!(explained(BULK, at, Comments::Removed).vantage.place, place, "{at:?}");
     }
@@ -56,7 +56,7 @@ fn requests_are_the_application_at_both_ends() {
 
 #[test]
 fn a_bulk_transfer_is_the_congestion_window_and_its_own_queue() {
-    let connection = explained(BULK, At::Sender, Comments::Removed);
+    let connection = explained(BULK, CaptureLocation::Sender, Comments::Removed);
     let direction = client(&connection);
     let open = share(direction, Cause::CongestionWindow) + share(direction, Cause::Recovery);
     assert!(open > 0.95, "{:?}", direction.time);
@@ -65,7 +65,7 @@ fn a_bulk_transfer_is_the_congestion_window_and_its_own_queue() {
     assert!((40_000_000..42_000_000).contains(&rtt.min_ns), "{rtt:?}");
     assert!(rtt.own_queue_ns.is_some_and(|queue| (40_000_000..101_000_000).contains(&queue)), "{rtt:?}");
     // From the middle the queue is before the capture.
-    let connection = explained(BULK, At::Middle, Comments::Removed);
+    let connection = explained(BULK, CaptureLocation::Middle, Comments::Removed);
     let direction = client(&connection);
     let (before, behind) = (direction.rtt_before.expect("timestamps"), direction.rtt.expect("round trips"));
     assert!(before.own_queue_ns.is_some_and(|queue| queue > 40_000_000), "{before:?}");
@@ -96,10 +96,10 @@ fn pacing_is_seen_at_the_sender_alone() {
         let lines = format!("[conn]\ncc = \"cubic:pacing={pacing}\"\n{BULK}");
         share(client(&explained(&lines, at, Comments::Removed)), Cause::Pacing)
     };
-    assert!(pacing("on", At::Sender) > 0.3);
-    assert!(pacing("off", At::Sender) < 0.01);
-    assert_eq!(pacing("on", At::Middle), 0.0);
-    assert_eq!(pacing("on", At::Receiver), 0.0);
+    assert!(pacing("on", CaptureLocation::Sender) > 0.3);
+    assert!(pacing("off", CaptureLocation::Sender) < 0.01);
+    assert_eq!(pacing("on", CaptureLocation::Middle), 0.0);
+    assert_eq!(pacing("on", CaptureLocation::Receiver), 0.0);
 }
 
 #[test]
@@ -113,7 +113,12 @@ fn marks_end_slow_start() {
         let direction = client(&connection);
         assert!(direction.marks.echoes > 0 && direction.marks.reductions > 0, "{:?}", direction.marks);
         // The queue is behind a capture at the sender.
-        assert_eq!(direction.marks.marked > 0, at != At::Sender, "{at:?}: {:?}", direction.marks);
+        assert_eq!(
+            direction.marks.marked > 0,
+            at != CaptureLocation::Sender,
+            "{at:?}: {:?}",
+            direction.marks
+        );
         assert_eq!(direction.slow_start.map(|it| it.end), Some(SlowStartEnd::Mark), "{at:?}");
         assert_eq!(direction.losses.retransmissions, 0);
     }
@@ -140,7 +145,7 @@ fn accurate_ecn_is_told_as_counts() {
             told.ect1_bytes > 1_000_000 && told.ce_bytes > 10_000 && told.ect0_bytes == 0,
             "{at:?}: {told:?}"
         );
-        if at == At::Receiver {
+        if at == CaptureLocation::Receiver {
             // All that passed with a mark arrived, but for what the last ACKs would have told.
             assert!(marks.marked.abs_diff(told.told) <= 8, "{marks:?}");
         }

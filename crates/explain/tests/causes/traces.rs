@@ -1,9 +1,9 @@
 //! Traces of the same hosts: what the stack states has to be told, and agree with captures of the
 //! same run.
 
-use crate::world::{At, Comments, capture, no_path_changes, scenario, share, story};
+use crate::world::{CaptureLocation, Comments, capture, no_path_changes, scenario, share, story};
 use ackline_explain::story::{
-    Anomaly, Cause, Connection, Direction, Found, PathPosition, SlowStartEnd, Source,
+    Anomaly, Cause, Connection, Direction, LossDetection, PathPosition, SlowStartEnd, Source,
 };
 use ackline_explain::{Explainer, Limits, Story, text};
 use ackline_lab::simulation;
@@ -89,7 +89,7 @@ fn adds_up(direction: &Direction) {
 fn random_losses_are_those_of_the_capture_of_the_same_run() {
     let lines = format!("{BULK}{}", wire("impairments = [{ kind = \"loss\", probability = 0.01 }]\n"));
     let traced = of_sender(&lines);
-    let file = capture(&scenario(&lines), 0, At::Sender, Duration::from_secs(10));
+    let file = capture(&scenario(&lines), 0, CaptureLocation::Sender, Duration::from_secs(10));
     let captured = &story(&file, Comments::Kept).connections[0];
     let (ours, theirs) = (&traced.directions[0], &captured.directions[0]);
     assert_eq!((traced.source, traced.vantage.place), (Source::Trace, PathPosition::Client));
@@ -138,7 +138,7 @@ fn a_stall_of_the_path_is_a_spurious_timeout_by_the_stacks_verdict() {
     assert!(direction.losses.timeouts > 0 && direction.losses.spurious > 0, "{:?}", direction.losses);
     assert_eq!(direction.losses.spurious, direction.losses.spurious_by_stack);
     let episode = direction.episodes.iter().find(|it| it.spurious > 0).expect("an episode");
-    assert!(matches!(episode.found, Found::Timeout | Found::Probe), "{episode:?}");
+    assert!(matches!(episode.found, LossDetection::Timeout | LossDetection::Probe), "{episode:?}");
     assert_eq!(direction.losses.spurious, direction.losses.retransmissions);
     assert!(text::page(&connection).contains("found spurious"));
 }

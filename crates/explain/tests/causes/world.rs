@@ -9,14 +9,15 @@ use ackline_tcp_core::{Duration, Instant};
 
 /// Where a capture is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
+pub(crate) enum CaptureLocation {
     Sender,
     /// Behind the bottleneck's queue, and the receiver's: as `sim --pcap`.
     Middle,
     Receiver,
 }
 
-pub(crate) const EVERYWHERE: [At; 3] = [At::Sender, At::Middle, At::Receiver];
+pub(crate) const EVERYWHERE: [CaptureLocation; 3] =
+    [CaptureLocation::Sender, CaptureLocation::Middle, CaptureLocation::Receiver];
 
 /// What packets say of themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +38,13 @@ pub(crate) fn scenario(lines: &str) -> Scenario {
 }
 
 /// The capture of a run at a point of the scenario's sweep.
-pub(crate) fn capture(scenario: &Scenario, point: usize, at: At, time: Duration) -> Vec<u8> {
+pub(crate) fn capture(scenario: &Scenario, point: usize, at: CaptureLocation, time: Duration) -> Vec<u8> {
     let mut sim = simulation(scenario, point, 0).expect("it was parsed");
     let links = sim.view().links();
     let (there, back) = match at {
-        At::Sender => (Point::Offered, Point::Delivered),
-        At::Middle => (Point::Left, Point::Left),
-        At::Receiver => (Point::Delivered, Point::Offered),
+        CaptureLocation::Sender => (Point::Offered, Point::Delivered),
+        CaptureLocation::Middle => (Point::Left, Point::Left),
+        CaptureLocation::Receiver => (Point::Delivered, Point::Offered),
     };
     let points = [(links[0], there, "there"), (links[1], back, "back")];
     let points = points.map(|(link, point, name)| CapturePoint { link, point, name: name.to_owned() });
@@ -64,7 +65,7 @@ pub(crate) fn story(file: &[u8], comments: Comments) -> Story {
 }
 
 /// The first connection of a run of `lines`, of which 10 s are captured.
-pub(crate) fn explained(lines: &str, at: At, comments: Comments) -> Connection {
+pub(crate) fn explained(lines: &str, at: CaptureLocation, comments: Comments) -> Connection {
     let file = capture(&scenario(lines), 0, at, Duration::from_secs(10));
     let story = story(&file, comments);
     let connection = story.connections.into_iter().next().expect("a connection");

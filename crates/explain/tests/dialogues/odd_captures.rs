@@ -1,6 +1,6 @@
 //! Captures that have a packet twice, in the wrong order, with the wrong time, or not at all.
 
-use crate::packets::{MSS, Packet, Who, ack, data, handshake, packet, story, told};
+use crate::packets::{MSS, Packet, Side, ack, data, handshake, packet, story, told};
 use ackline_explain::story::{Anomaly, Connection};
 use ackline_explain::text;
 
@@ -12,8 +12,8 @@ fn transfer(with_ids: bool, with_timestamps: bool) -> Vec<Packet> {
     packets.extend((1..=4).map(|place| ack(41_000 + u64::from(place) * 500, place * 1_000)));
     packets.extend((0..5).map(|place| ack(43_500 + place * 500, 4_000)));
     packets.extend([data(45_100, 4_000, MSS), ack(65_100, 10_000)]);
-    packets.push(Packet { ack: 0, ..packet(66_000, Who::Client, "FA", 10_000, 0) });
-    packets.push(Packet { ack: 10_001, ..packet(86_000, Who::Server, "FA", 0, 0) });
+    packets.push(Packet { ack: 0, ..packet(66_000, Side::Client, "FA", 10_000, 0) });
+    packets.push(Packet { ack: 10_001, ..packet(86_000, Side::Server, "FA", 0, 0) });
     packets.sort_by_key(|packet| packet.at);
     for (place, packet) in packets.iter_mut().enumerate() {
         if with_ids {
@@ -132,7 +132,7 @@ fn a_clock_that_steps_back_is_said() {
 #[test]
 fn a_fin_that_was_not_captured_is_no_byte() {
     let mut packets = transfer(true, true);
-    packets.retain(|packet| packet.flags != "FA" || packet.who == Who::Server);
+    packets.retain(|packet| packet.flags != "FA" || packet.who == Side::Server);
     let direction = &told(&packets).directions[0];
     assert_eq!((direction.bytes, direction.uncaptured, direction.unacknowledged), (10_000, 0, 0));
     // An octet that was not captured, and is followed by more, is one.

@@ -7,7 +7,7 @@ use ackline_explain::{Explainer, Story};
 
 /// Who sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum Side {
     Client,
     Server,
 }
@@ -18,7 +18,7 @@ pub(crate) enum Who {
 pub(crate) struct Packet {
     /// Microseconds.
     pub(crate) at: u64,
-    pub(crate) who: Who,
+    pub(crate) who: Side,
     pub(crate) flags: &'static str,
     pub(crate) seq: u32,
     pub(crate) ack: u32,
@@ -37,26 +37,26 @@ const START: u32 = 4_294_967_290;
 pub(crate) const MSS: u16 = 1_000;
 
 /// `who` sends at `at` us: octets from `seq` on, or an ACK.
-pub(crate) const fn packet(at: u64, who: Who, flags: &'static str, seq: u32, length: u16) -> Packet {
+pub(crate) const fn packet(at: u64, who: Side, flags: &'static str, seq: u32, length: u16) -> Packet {
     Packet { at, who, flags, seq, ack: 0, length, window: 60_000, timestamps: (0, 0), id: 0, ttl: 64 }
 }
 
 /// The client sends octets from `seq` on.
 pub(crate) const fn data(at: u64, seq: u32, length: u16) -> Packet {
-    packet(at, Who::Client, "A", seq, length)
+    packet(at, Side::Client, "A", seq, length)
 }
 
 /// The server acknowledges everything before `ack`.
 pub(crate) const fn ack(at: u64, ack: u32) -> Packet {
-    Packet { ack, ..packet(at, Who::Server, "A", 0, 0) }
+    Packet { ack, ..packet(at, Side::Server, "A", 0, 0) }
 }
 
 /// A handshake over a path of 20 ms, captured at the client: until 20.1 ms.
 pub(crate) fn handshake() -> Vec<Packet> {
     vec![
-        packet(0, Who::Client, "S", 0, 0),
-        packet(20_000, Who::Server, "SA", 0, 0),
-        packet(20_100, Who::Client, "A", 0, 0),
+        packet(0, Side::Client, "S", 0, 0),
+        packet(20_000, Side::Server, "SA", 0, 0),
+        packet(20_100, Side::Client, "A", 0, 0),
     ]
 }
 
@@ -81,8 +81,8 @@ impl Packet {
         let (client, server) = ([192, 0, 2, 1], [192, 0, 2, 2]);
         let (client_port, server_port) = (4_000_u16.to_be_bytes(), 80_u16.to_be_bytes());
         let (addresses, ports) = match self.who {
-            Who::Client => ([client, server], [client_port, server_port]),
-            Who::Server => ([server, client], [server_port, client_port]),
+            Side::Client => ([client, server], [client_port, server_port]),
+            Side::Server => ([server, client], [server_port, client_port]),
         };
         bytes.extend(addresses.concat());
         bytes.extend(ports.concat());

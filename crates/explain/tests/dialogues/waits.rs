@@ -1,6 +1,6 @@
 //! What a sender waited for, and how that is told in a line.
 
-use crate::packets::{MSS, Packet, Who, ack, data, handshake, packet, told};
+use crate::packets::{MSS, Packet, Side, ack, data, handshake, packet, told};
 use ackline_explain::story::{Cause, Connection};
 use ackline_explain::text;
 
@@ -116,11 +116,11 @@ fn a_page_leads_with_the_end_that_sent_more_and_a_verdict() {
     let mut packets = handshake();
     packets.extend([data(21_000, 0, 100), ack(41_000, 100)]);
     for place in 0..4 {
-        let answer = packet(42_000 + u64::from(place), Who::Server, "A", place * 1_000, MSS);
+        let answer = packet(42_000 + u64::from(place), Side::Server, "A", place * 1_000, MSS);
         packets.push(Packet { ack: 100, ..answer });
     }
-    packets.push(Packet { ack: 4_000, ..packet(42_100, Who::Client, "A", 100, 0) });
-    packets.push(Packet { ack: 4_000, ..packet(43_000, Who::Client, "R", 100, 0) });
+    packets.push(Packet { ack: 4_000, ..packet(42_100, Side::Client, "A", 100, 0) });
+    packets.push(Packet { ack: 4_000, ..packet(43_000, Side::Client, "R", 100, 0) });
     let connection = told(&packets);
     let page = text::page(&connection);
     let lines: Vec<&str> = page.lines().collect();

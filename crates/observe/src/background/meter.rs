@@ -20,7 +20,7 @@ struct Counters {
 /// What became of the packets of a capture, or the records of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Recorded {
+pub struct RecordCounts {
     /// In files, also in those that a rotation has deleted since.
     pub written: u64,
     /// Came while the queue was full. The file learns of them once there is room again.
@@ -32,11 +32,11 @@ pub struct Recorded {
 impl Meter {
     /// The counters now. What waits in the queue is in none of them.
     #[must_use]
-    pub fn read(&self) -> Recorded {
+    pub fn read(&self) -> RecordCounts {
         let Counters { written, dropped, unwritten } = &*self.0;
         let [written, dropped, unwritten] =
             [written, dropped, unwritten].map(|counter| counter.load(Ordering::Relaxed));
-        Recorded { written, dropped, unwritten }
+        RecordCounts { written, dropped, unwritten }
     }
 
     /// Counts entries that found the queue full.

@@ -5,7 +5,7 @@ pub(crate) mod meter;
 pub(crate) mod queue;
 
 use meter::Meter;
-use queue::{Batch, Queue, Queued};
+use queue::{Batch, Queue, QueueEntry};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 /// Writes what the thread takes from the queue.
 pub(crate) trait Sink: Send + 'static {
     /// What waits.
-    type Record: Queued + Send + 'static;
+    type Record: QueueEntry + Send + 'static;
     /// What became of it.
     type Summary: Send + 'static;
 
@@ -41,12 +41,12 @@ pub(crate) fn run<S: Sink>(mut sink: S, queue: &Queue<S::Record>) -> S::Summary 
 
 /// A queue and the thread that writes what comes through it.
 #[derive(Debug)]
-pub(crate) struct Background<R: Queued, T> {
+pub(crate) struct BackgroundWriter<R: QueueEntry, T> {
     queue: Arc<Queue<R>>,
     thread: Option<JoinHandle<T>>,
 }
 
-impl<R: Queued + Send + 'static, T: Send + 'static> Background<R, T> {
+impl<R: QueueEntry + Send + 'static, T: Send + 'static> BackgroundWriter<R, T> {
     /// Starts the thread; at most `limit` bytes wait for it.
     pub(crate) fn start<S>(name: &str, limit: usize, sink: S) -> io::Result<Self>
     where
@@ -72,14 +72,14 @@ impl<R: Queued + Send + 'static, T: Send + 'static> Background<R, T> {
     }
 }
 
-impl<R: Queued, T> Background<R, T> {
+impl<R: QueueEntry, T> BackgroundWriter<R, T> {
     fn join(&mut self) -> Option<T> {
         self.queue.close();
         self.thread.take()?.join().ok()
     }
 }
 
-impl<R: Queued, T> Drop for Background<R, T> {
+impl<R: QueueEntry, T> Drop for BackgroundWriter<R, T> {
     fn drop(&mut self) {
         self.join();
     }

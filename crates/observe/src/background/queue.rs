@@ -9,7 +9,7 @@ use std::time::Duration;
 const GATHER: Duration = Duration::from_millis(10);
 
 /// One thing that waits for the thread.
-pub(crate) trait Queued {
+pub(crate) trait QueueEntry {
     /// Entries that came while the queue was full.
     fn gap(count: u64) -> Self;
 }
@@ -60,7 +60,7 @@ struct State<R> {
     closed: bool,
 }
 
-impl<R: Queued> Queue<R> {
+impl<R: QueueEntry> Queue<R> {
     pub(crate) fn new(limit: usize) -> Self {
         let batch = Batch { records: vec![], bytes: vec![] };
         let state = State { batch, writing: 0, wake_at: usize::MAX, gap: 0, closed: false };

@@ -1,7 +1,7 @@
 //! What a capture says of packets: why they were sent, and what they did.
 
 use super::notes::{Notes, is_of_departure};
-use super::record::{PacketRecord, Record, Sent};
+use super::record::{PacketRecord, Record, SentPacket};
 use crate::labels;
 use ackline_tcp_core::ConnId;
 use ackline_tcp_core::events::TraceEvent;
@@ -15,7 +15,7 @@ pub(super) struct Comments {
     text: String,
     /// Why the last packet was sent, and the words for that: most are sent for the same reason as
     /// the one before.
-    stated: Option<Sent>,
+    stated: Option<SentPacket>,
     statement: String,
 }
 
@@ -30,8 +30,8 @@ impl Comments {
         self.text.push_str(&self.statement);
     }
 
-    fn state(&mut self, sent: Sent) {
-        let Sent { conn, reason, class } = sent;
+    fn state(&mut self, sent: SentPacket) {
+        let SentPacket { conn, reason, class } = sent;
         let (reason, class) = (labels::send_reason(reason), labels::segment_class(class));
         self.say(format_args!("sent: {reason}; class: {class}"));
         if let Some(conn) = conn {
@@ -44,7 +44,7 @@ impl Comments {
 
     /// What the connection of a packet that was sent did before.
     pub(super) fn departure(&mut self, record: &PacketRecord) {
-        let Some(Sent { conn: Some(conn), class, .. }) = record.sent else { return };
+        let Some(SentPacket { conn: Some(conn), class, .. }) = record.sent else { return };
         for (at, event) in self.notes.take(conn, class) {
             match labels::departure_event(&event, record.at.since(at)) {
                 Some(text) => self.say(format_args!("{text}")),

@@ -1,8 +1,8 @@
 //! The files of a capture, and their rotation.
 
-use super::{CaptureOptions, CaptureSummary, CutShort};
+use super::{CaptureOptions, CaptureSummary, EarlyEnd};
 use crate::pcapng::{Blocks, Packet, Statistics};
-use crate::record_file::{CHUNK, RecordFile, Unwritten};
+use crate::record_file::{CHUNK, LostRecords, RecordFile};
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
@@ -25,7 +25,7 @@ pub(super) struct Files {
     /// Packets that came, and are not in a file.
     unwritten: u64,
     last_at_ns: u64,
-    cut_short: Option<CutShort>,
+    cut_short: Option<EarlyEnd>,
 }
 
 /// A file that is being written.
@@ -58,14 +58,14 @@ impl Output {
     }
 
     /// Writes what is there.
-    fn flush(&mut self) -> Result<(), Unwritten> {
+    fn flush(&mut self) -> Result<(), LostRecords> {
         let written = self.file.write(self.blocks.as_bytes());
         self.blocks.clear();
         written
     }
 
     /// Writes the last block.
-    fn end(&mut self, at_ns: u64, counted: Statistics, comment: &str) -> Result<(), Unwritten> {
+    fn end(&mut self, at_ns: u64, counted: Statistics, comment: &str) -> Result<(), LostRecords> {
         self.blocks.statistics(0, at_ns, counted, comment);
         self.flush()
     }
@@ -113,8 +113,8 @@ impl Files {
             if self.cut_short.is_none() {
                 match self.rotate() {
                     Ok(true) if self.current.packet(packet, limit) => return,
-                    Ok(_) => self.cut(CutShort::FileSize),
-                    Err(error) => self.cut(CutShort::Error(error)),
+                    Ok(_) => self.cut(EarlyEnd::FileSize),
+                    Err(error) => self.cut(EarlyEnd::Error(error)),
                 }
             }
         }
@@ -135,9 +135,9 @@ impl Files {
     }
 
     /// A file could not be written.
-    fn fail(&mut self, failed: Unwritten) {
+    fn fail(&mut self, failed: LostRecords) {
         self.unwritten += failed.records;
-        self.cut(CutShort::Error(failed.error));
+        self.cut(EarlyEnd::Error(failed.error));
     }
 
     /// Ends the file, all of which is written, and begins the next one. False if there is to be
@@ -165,7 +165,7 @@ impl Files {
         Ok(true)
     }
 
-    fn end_file(&mut self, comment: &str) -> Result<(), Unwritten> {
+    fn end_file(&mut self, comment: &str) -> Result<(), LostRecords> {
         let packets = self.packets();
         let missing = self.dropped + self.unwritten;
         let counted = Statistics { received: packets + missing, dropped: missing };
@@ -173,7 +173,7 @@ impl Files {
     }
 
     /// Ends the capture early.
-    fn cut(&mut self, why: CutShort) {
+    fn cut(&mut self, why: EarlyEnd) {
         // If not even that can be written, the summary says so.
         let _ = self.end_file(&format!("cut short: {why}"));
         self.cut_short = Some(why);

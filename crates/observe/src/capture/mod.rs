@@ -20,7 +20,7 @@ mod record;
 mod tests;
 mod writer;
 
-use crate::background::Background;
+use crate::background::BackgroundWriter;
 use crate::background::meter::Meter;
 use crate::pcapng::LinkType;
 use ackline_tcp_core::events::{PacketObserver, Tracer};
@@ -32,7 +32,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use writer::Writer;
 
-pub use crate::record_file::CutShort;
+pub use crate::record_file::EarlyEnd;
 
 /// How to capture.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl CaptureOptions {
 /// do nothing from then on.
 #[derive(Debug)]
 pub struct Capture {
-    background: Background<Record, CaptureSummary>,
+    background: BackgroundWriter<Record, CaptureSummary>,
     snap_length: u32,
     split: bool,
     link_type: LinkType,
@@ -108,7 +108,7 @@ pub struct CaptureSummary {
     /// Files that were begun.
     pub files: u32,
     /// Why it is cut short, if it is.
-    pub cut_short: Option<CutShort>,
+    pub cut_short: Option<EarlyEnd>,
 }
 
 impl Capture {
@@ -120,7 +120,12 @@ impl Capture {
         let snap_length = options.snap_length.map_or(u32::MAX, NonZeroU32::get);
         let CaptureOptions { split, link_type, queue, epoch_ns, .. } = options;
         let writer = Writer::new(Files::create(path.into(), options)?, epoch_ns);
-        Ok(Self { background: Background::start("capture", queue, writer)?, snap_length, split, link_type })
+        Ok(Self {
+            background: BackgroundWriter::start("capture", queue, writer)?,
+            snap_length,
+            split,
+            link_type,
+        })
     }
 
     /// What sees the packets.
@@ -154,7 +159,7 @@ impl Capture {
             dropped: 0,
             unwritten: 0,
             files: 0,
-            cut_short: Some(CutShort::Error(error)),
+            cut_short: Some(EarlyEnd::Error(error)),
         })
     }
 }

@@ -22,7 +22,7 @@ type Note = (Instant, TraceEvent);
 /// The notes of connections that have not sent a packet since.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    of: HashMap<ConnId, OfConnection>,
+    of: HashMap<ConnId, ConnectionNotes>,
     /// Connections in the order of their first notes; those that are not in `of` with this number
     /// have sent or ended.
     order: VecDeque<(u64, ConnId)>,
@@ -31,7 +31,7 @@ pub(super) struct Notes {
 }
 
 #[derive(Debug)]
-struct OfConnection {
+struct ConnectionNotes {
     /// Of `begun`.
     number: u64,
     notes: Vec<Note>,
@@ -48,12 +48,12 @@ impl Notes {
         if !is_of_departure(event) && labels::trace_event(event).is_none() {
             return;
         }
-        let OfConnection { notes, .. } = match self.of.entry(conn) {
+        let ConnectionNotes { notes, .. } = match self.of.entry(conn) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 self.begun += 1;
                 self.order.push_back((self.begun, conn));
-                entry.insert(OfConnection { number: self.begun, notes: vec![] })
+                entry.insert(ConnectionNotes { number: self.begun, notes: vec![] })
             }
         };
         // A device that refused the packet is offered it again, and the rule and the queue are told
@@ -74,7 +74,7 @@ impl Notes {
 
     /// What the connection's packet of this kind tells of.
     pub(super) fn take(&mut self, conn: ConnId, class: SegmentClass) -> Vec<Note> {
-        let Some(OfConnection { notes, .. }) = self.of.get_mut(&conn) else { return vec![] };
+        let Some(ConnectionNotes { notes, .. }) = self.of.get_mut(&conn) else { return vec![] };
         let data = matches!(
             class,
             SegmentClass::Data | SegmentClass::Retransmit | SegmentClass::Control(ControlKind::Fin)

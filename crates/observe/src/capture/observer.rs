@@ -2,7 +2,7 @@
 
 use super::checksum::transport;
 use super::pieces;
-use super::record::{PacketRecord, Record, Sent};
+use super::record::{PacketRecord, Record, SentPacket};
 use crate::background::queue::Queue;
 use crate::labels;
 use crate::pcapng::{Direction, LinkType};
@@ -98,7 +98,7 @@ impl PacketObserver for CopyPackets {
     fn sent(&mut self, now: Instant, link: &[u8], packet: &TxPacket<'_>) {
         let mut record = record(now, Direction::Outbound, packet.checksum != TxChecksum::Complete);
         record.segment_size = packet.segment_size;
-        record.sent = Some(Sent { conn: packet.conn, reason: packet.reason, class: packet.class });
+        record.sent = Some(SentPacket { conn: packet.conn, reason: packet.reason, class: packet.class });
         self.copy(record, link, packet.header, packet.payload.into());
     }
 }

@@ -1,6 +1,6 @@
 //! What waits for the thread.
 
-use crate::background::queue::Queued;
+use crate::background::queue::QueueEntry;
 use crate::pcapng::Direction;
 use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::packet::{SegmentClass, SendReason};
@@ -27,12 +27,12 @@ pub(super) struct PacketRecord {
     /// piece.
     pub(super) split: Option<u8>,
     /// Of a packet that was sent.
-    pub(super) sent: Option<Sent>,
+    pub(super) sent: Option<SentPacket>,
 }
 
 /// What the core says of a packet that it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SentPacket {
     pub(super) conn: Option<ConnId>,
     pub(super) reason: SendReason,
     pub(super) class: SegmentClass,
@@ -47,7 +47,7 @@ pub(super) enum Record {
     Gap(u64),
 }
 
-impl Queued for Record {
+impl QueueEntry for Record {
     fn gap(packets: u64) -> Self {
         Self::Gap(packets)
     }

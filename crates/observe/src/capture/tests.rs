@@ -2,7 +2,7 @@
 
 use super::record::PacketRecord;
 use super::*;
-use crate::background::meter::Recorded;
+use crate::background::meter::RecordCounts;
 use crate::background::queue::{Batch, Queue};
 use crate::background::{Sink as _, run};
 use crate::pcapng::Direction;
@@ -31,7 +31,7 @@ const HERE: [u8; 4] = [10, 0, 0, 1];
 const THERE: [u8; 4] = [10, 0, 0, 2];
 
 #[derive(Debug)]
-struct Captured {
+struct CapturedPacket {
     at_ns: u128,
     flags: u32,
     original: u32,
@@ -39,7 +39,7 @@ struct Captured {
     comment: String,
 }
 
-impl Captured {
+impl CapturedPacket {
     /// The payload's length, after the checksums were found right.
     fn verified(&self) -> usize {
         let sliced = SlicedPacket::from_ip(&self.data).expect("well-formed");
@@ -61,7 +61,7 @@ impl Captured {
 struct Contents {
     link: Option<DataLink>,
     section: Option<String>,
-    packets: Vec<Captured>,
+    packets: Vec<CapturedPacket>,
     /// Received, dropped and the comment of the last block.
     end: Option<(u64, u64, Option<String>)>,
 }
@@ -81,7 +81,7 @@ fn read(path: &Path) -> Contents {
         match block.expect("whole blocks") {
             Block::InterfaceDescription(interface) => contents.link = Some(interface.linktype),
             Block::EnhancedPacket(packet) => {
-                let mut captured = Captured {
+                let mut captured = CapturedPacket {
                     at_ns: packet.timestamp.as_nanos(),
                     flags: 0,
                     original: packet.original_len,
@@ -116,7 +116,7 @@ fn read(path: &Path) -> Contents {
 }
 
 /// A packet on its way, with what its sender's device was to do.
-struct Flying {
+struct PacketInFlight {
     bytes: Vec<u8>,
     segment_size: Option<std::num::NonZeroU16>,
     complete: bool,
@@ -209,16 +209,16 @@ impl Hosts {
     }
 }
 
-fn flying(packet: &TxPacket<'_>) -> Flying {
+fn flying(packet: &TxPacket<'_>) -> PacketInFlight {
     let [first, second] = packet.payload;
-    Flying {
+    PacketInFlight {
         bytes: [packet.header, first, second].concat(),
         segment_size: packet.segment_size,
         complete: packet.checksum == TxChecksum::Complete,
     }
 }
 
-impl Flying {
+impl PacketInFlight {
     fn arrived(&self) -> RxPacket<'_> {
         let checksum = if self.complete { RxChecksum::Verify } else { RxChecksum::Partial };
         RxPacket::new(&self.bytes).with_segment_size(self.segment_size).with_checksum(checksum)
@@ -265,7 +265,7 @@ fn super_packets_can_be_split_as_on_the_wire() {
     let summary = capture.finish();
     let contents = read(&path);
     assert_eq!(contents.packets.len() as u64, summary.packets);
-    let lengths: Vec<_> = contents.packets.iter().map(Captured::verified).collect();
+    let lengths: Vec<_> = contents.packets.iter().map(CapturedPacket::verified).collect();
     assert_eq!(lengths.iter().sum::<usize>(), 20_000);
     assert!(lengths.iter().all(|length| *length <= 1460), "{lengths:?}");
     let first = contents.packets.iter().find(|packet| packet.verified() > 0).expect("data");
@@ -282,7 +282,8 @@ fn what_is_cut_keeps_its_length() {
         Hosts::new(&capture, true).send(20_000);
         drop(capture);
         let contents = read(&path);
-        let payload = |packet: &Captured| packet.original as usize - usize::min(packet.original as usize, 52);
+        let payload =
+            |packet: &CapturedPacket| packet.original as usize - usize::min(packet.original as usize, 52);
         assert!(contents.packets.iter().all(|packet| packet.data.len() <= 60));
         let data: usize = contents.packets.iter().filter(|packet| packet.flags == 2).map(payload).sum();
         assert!(data >= 20_000, "{data}");
@@ -357,12 +358,12 @@ fn a_full_queue_takes_no_more_and_the_file_says_so() {
     arrive(&queue, 10);
     assert_eq!(
         queue.meter().read(),
-        Recorded { dropped: 94, ..Recorded::default() },
+        RecordCounts { dropped: 94, ..RecordCounts::default() },
         "before the file knows"
     );
     let summary = run(Writer::new(Files::create(path.clone(), options).expect("created"), 0), &queue);
     assert_eq!((summary.packets, summary.dropped, summary.unwritten), (6, 94, 0));
-    assert_eq!(queue.meter().read(), Recorded { written: 6, dropped: 94, unwritten: 0 });
+    assert_eq!(queue.meter().read(), RecordCounts { written: 6, dropped: 94, unwritten: 0 });
     let contents = read(&path);
     assert_eq!(contents.packets.len(), 6);
     let said = "94 packets are missing: the capture's queue was full";
@@ -426,8 +427,8 @@ fn a_single_file_ends_at_its_size() {
         arrive(capture.background.queue(), 1_000);
     }
     let summary = capture.finish();
-    assert_eq!(meter.read(), Recorded { written: 7, dropped: 0, unwritten: 43 });
-    assert!(matches!(summary.cut_short, Some(CutShort::FileSize)), "{summary:?}");
+    assert_eq!(meter.read(), RecordCounts { written: 7, dropped: 0, unwritten: 43 });
+    assert!(matches!(summary.cut_short, Some(EarlyEnd::FileSize)), "{summary:?}");
     assert_eq!((summary.packets, summary.unwritten), (7, 43));
     let contents = read(&path);
     assert_eq!(contents.packets.len(), 7);

@@ -52,12 +52,12 @@ impl Metrics {
 
     /// Takes those of `newer` that have a value.
     pub fn update(&mut self, newer: &Self) {
-        *self = Self::choose::<Newer>(self, newer);
+        *self = Self::choose::<LatestValue>(self, newer);
     }
 
     /// What of `self` differs from `before`; `None` if nothing does.
     pub(super) fn since(&self, before: &Self) -> Option<Self> {
-        let changes = Self::choose::<Changed>(before, self);
+        let changes = Self::choose::<ChangedValue>(before, self);
         (changes != Self::default()).then_some(changes)
     }
 
@@ -80,18 +80,18 @@ trait Choice {
 }
 
 /// The new one, if there is one.
-struct Newer;
+struct LatestValue;
 
-impl Choice for Newer {
+impl Choice for LatestValue {
     fn of<T: PartialEq>(old: Option<T>, new: Option<T>) -> Option<T> {
         new.or(old)
     }
 }
 
 /// The new one, if it differs.
-struct Changed;
+struct ChangedValue;
 
-impl Choice for Changed {
+impl Choice for ChangedValue {
     fn of<T: PartialEq>(old: Option<T>, new: Option<T>) -> Option<T> {
         new.filter(|new| old.as_ref() != Some(new))
     }

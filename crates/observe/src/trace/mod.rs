@@ -9,14 +9,14 @@
 //! | `event` | the events: their names and fields, in a file and from the core |
 //! | `record`, `header`, `date` | the rest of the format |
 //! | `metrics` | the data of `recovery:metrics_updated` |
-//! | `last_said` | what has changed since it was last said of a connection |
+//! | `latest_values` | what has changed since it was last said of a connection |
 //! | `writer` | the thread |
 //! | `reader` | reading |
 
 mod date;
 mod event;
 mod header;
-mod last_said;
+mod latest_values;
 mod metrics;
 mod reader;
 mod record;
@@ -25,7 +25,7 @@ mod tests;
 mod time;
 mod writer;
 
-use crate::background::Background;
+use crate::background::BackgroundWriter;
 use crate::background::meter::Meter;
 use crate::background::queue::Queue;
 use ackline_tcp_core::events::{TraceEvent, Tracer};
@@ -34,9 +34,9 @@ use std::io;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
-use writer::{Waiting, Writer};
+use writer::{QueuedEvent, Writer};
 
-pub use crate::record_file::CutShort;
+pub use crate::record_file::EarlyEnd;
 pub use event::{Event, Word};
 pub use header::{CommonFields, Header, ReferenceTime, TraceSeq, VantagePoint};
 pub use metrics::Metrics;
@@ -87,7 +87,7 @@ impl TraceOptions {
 /// Ends when [finished](Self::finish) or dropped. A stack may keep the tracer, which does nothing
 /// from then on.
 #[derive(Debug)]
-pub struct Trace(Background<Waiting, TraceSummary>);
+pub struct Trace(BackgroundWriter<QueuedEvent, TraceSummary>);
 
 /// What became of a trace.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ pub struct TraceSummary {
     /// Records that came after the trace had been cut short.
     pub unwritten: u64,
     /// Why it is cut short, if it is.
-    pub cut_short: Option<CutShort>,
+    pub cut_short: Option<EarlyEnd>,
 }
 
 impl Trace {
@@ -111,7 +111,7 @@ impl Trace {
     pub fn start(path: impl AsRef<Path>, options: TraceOptions) -> io::Result<Self> {
         let queue = options.queue;
         let writer = Writer::create(path.as_ref(), options)?;
-        Background::start("trace", queue, writer).map(Self)
+        BackgroundWriter::start("trace", queue, writer).map(Self)
     }
 
     /// What sees the events.
@@ -133,17 +133,17 @@ impl Trace {
             records: 0,
             dropped: 0,
             unwritten: 0,
-            cut_short: Some(CutShort::Error(error)),
+            cut_short: Some(EarlyEnd::Error(error)),
         })
     }
 }
 
 /// Copies events into the queue.
 #[derive(Debug)]
-struct CopyEvents(Arc<Queue<Waiting>>);
+struct CopyEvents(Arc<Queue<QueuedEvent>>);
 
 impl Tracer for CopyEvents {
     fn trace(&mut self, now: Instant, conn: ConnId, event: &TraceEvent) {
-        self.0.push(Waiting::Event(now, conn, *event), 1, 0, |_| {});
+        self.0.push(QueuedEvent::Event(now, conn, *event), 1, 0, |_| {});
     }
 }

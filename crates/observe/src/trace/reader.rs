@@ -124,7 +124,7 @@ impl<R: BufRead> Iterator for Reader<R> {
             match serde_json::from_slice(&self.text) {
                 Ok(record) => return Some(Ok(record)),
                 Err(_) if is_last && !self.text.ends_with(b"\n") => self.truncated = true,
-                Err(_) if serde_json::from_slice::<Any>(&self.text).is_ok() => self.unknown += 1,
+                Err(_) if serde_json::from_slice::<AnyEvent>(&self.text).is_ok() => self.unknown += 1,
                 Err(_) => self.damaged += 1,
             }
         }
@@ -133,7 +133,7 @@ impl<R: BufRead> Iterator for Reader<R> {
 
 /// Any event of qlog.
 #[derive(Deserialize)]
-struct Any {
+struct AnyEvent {
     #[serde(rename = "time")]
     _time: f64,
     #[serde(rename = "name")]

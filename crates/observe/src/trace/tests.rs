@@ -1,8 +1,8 @@
 //! Traces, read by a JSON parser and by the crate's own reader.
 
 use super::*;
-use crate::background::meter::Recorded;
-use crate::background::queue::Queued as _;
+use crate::background::meter::RecordCounts;
+use crate::background::queue::QueueEntry as _;
 use crate::background::run;
 use ackline_tcp_core::info::Blocked;
 use ackline_tcp_core::{ConnId, Duration};
@@ -185,24 +185,24 @@ fn what_blocks_a_connection_is_said_when_it_changes() {
 fn a_full_queue_takes_no_more_and_the_file_says_where() {
     // Before the thread runs, so that what fits does not depend on it.
     let (_folder, path, options) = place();
-    let queue = Queue::new(10 * size_of::<Waiting>());
+    let queue = Queue::new(10 * size_of::<QueuedEvent>());
     let conn = ConnId::for_test(0, 0);
     for _ in 0..100 {
-        queue.push(Waiting::Event(ORIGIN, conn, TraceEvent::Undo), 1, 0, |_| {});
+        queue.push(QueuedEvent::Event(ORIGIN, conn, TraceEvent::Undo), 1, 0, |_| {});
     }
     queue.close();
-    queue.push(Waiting::Event(ORIGIN, conn, TraceEvent::Undo), 1, 0, |_| {});
+    queue.push(QueuedEvent::Event(ORIGIN, conn, TraceEvent::Undo), 1, 0, |_| {});
     let summary = run(Writer::create(&path, options).expect("created"), &queue);
     // The last place is the gap's.
     assert_eq!((summary.records, summary.dropped, summary.unwritten), (10, 91, 0));
-    assert_eq!(queue.meter().read(), Recorded { written: 10, dropped: 91, unwritten: 0 });
+    assert_eq!(queue.meter().read(), RecordCounts { written: 10, dropped: 91, unwritten: 0 });
     let records = read(&fs::read(&path).expect("a file"));
     assert_eq!(records[9].event, Event::EventsDropped { count: 91 });
     assert_eq!(
         records[10].event,
         Event::TraceEnded { records: 10, dropped: 91, unwritten: 0, cut_short: None }
     );
-    assert!(matches!(Waiting::gap(3), Waiting::Gap(3)));
+    assert!(matches!(QueuedEvent::gap(3), QueuedEvent::Gap(3)));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_file_ends_at_its_size_with_a_whole_record_that_says_so() {
     let events = vec![(ConnId::for_test(0, 0), TraceEvent::Undo); 1_000];
     let (file, summary) = trace(&events, options, &path);
     assert!(file.len() <= 8192 && file.len() > 7_000, "{}", file.len());
-    assert!(matches!(summary.cut_short, Some(CutShort::FileSize)), "{summary:?}");
+    assert!(matches!(summary.cut_short, Some(EarlyEnd::FileSize)), "{summary:?}");
     assert_eq!(summary.records + summary.unwritten, 1_000);
     let records = read(&file);
     assert_eq!(records.len() as u64, summary.records + 1);

@@ -2,12 +2,12 @@
 
 use super::event::Event;
 use super::header::Header;
-use super::last_said::LastSaid;
+use super::latest_values::LatestValues;
 use super::record::{Group, Record};
-use super::{CutShort, TraceOptions, TraceSummary};
+use super::{EarlyEnd, TraceOptions, TraceSummary};
 use crate::background::Sink;
-use crate::background::queue::{Batch, Queued};
-use crate::record_file::{CHUNK, RecordFile, Unwritten};
+use crate::background::queue::{Batch, QueueEntry};
+use crate::record_file::{CHUNK, LostRecords, RecordFile};
 use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::{ConnId, Duration, Instant};
 use serde::Serialize;
@@ -20,13 +20,13 @@ pub const RECORD_SEPARATOR: u8 = 0x1e;
 
 /// One thing that waits for the thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Waiting {
+pub(super) enum QueuedEvent {
     Event(Instant, ConnId, TraceEvent),
     /// Events that came while the queue was full.
     Gap(u64),
 }
 
-impl Queued for Waiting {
+impl QueueEntry for QueuedEvent {
     fn gap(events: u64) -> Self {
         Self::Gap(events)
     }
@@ -43,10 +43,10 @@ pub(super) struct Writer {
     origin: Instant,
     /// Of the last event.
     at: Duration,
-    said: LastSaid,
+    said: LatestValues,
     dropped: u64,
     unwritten: u64,
-    cut_short: Option<CutShort>,
+    cut_short: Option<EarlyEnd>,
 }
 
 impl Writer {
@@ -61,7 +61,7 @@ impl Writer {
             limit: options.file_size.map_or(u64::MAX, NonZeroU64::get),
             origin: options.origin,
             at: Duration::ZERO,
-            said: LastSaid::default(),
+            said: LatestValues::default(),
             dropped: 0,
             unwritten: 0,
             cut_short: None,
@@ -87,7 +87,7 @@ impl Writer {
             self.flush();
             self.unwritten += 1;
             if self.cut_short.is_none() {
-                self.cut(CutShort::FileSize);
+                self.cut(EarlyEnd::FileSize);
             }
             return;
         }
@@ -106,27 +106,27 @@ impl Writer {
         }
     }
 
-    fn write(&mut self) -> Result<(), Unwritten> {
+    fn write(&mut self) -> Result<(), LostRecords> {
         let written = self.file.write(&self.texts);
         self.texts.clear();
         written
     }
 
     /// The file could not be written.
-    fn fail(&mut self, failed: Unwritten) {
+    fn fail(&mut self, failed: LostRecords) {
         self.unwritten += failed.records;
-        self.cut(CutShort::Error(failed.error));
+        self.cut(EarlyEnd::Error(failed.error));
     }
 
     /// Ends the trace early.
-    fn cut(&mut self, why: CutShort) {
+    fn cut(&mut self, why: EarlyEnd) {
         // If not even that can be written, the summary says so.
         let _ = self.end(Some(why.to_string()));
         self.cut_short = Some(why);
     }
 
     /// Writes the last record.
-    fn end(&mut self, cut_short: Option<String>) -> Result<(), Unwritten> {
+    fn end(&mut self, cut_short: Option<String>) -> Result<(), LostRecords> {
         let ended = Event::TraceEnded {
             records: self.file.records(),
             dropped: self.dropped,
@@ -139,17 +139,17 @@ impl Writer {
 }
 
 impl Sink for Writer {
-    type Record = Waiting;
+    type Record = QueuedEvent;
     type Summary = TraceSummary;
 
-    fn write(&mut self, batch: &mut Batch<Waiting>) {
+    fn write(&mut self, batch: &mut Batch<QueuedEvent>) {
         for waiting in &batch.records {
             match waiting {
-                Waiting::Event(now, conn, event) => {
+                QueuedEvent::Event(now, conn, event) => {
                     self.at = now.since(self.origin);
                     self.event(*conn, event);
                 }
-                Waiting::Gap(count) => {
+                QueuedEvent::Gap(count) => {
                     self.dropped += count;
                     self.add(Event::EventsDropped { count: *count }, None);
                 }

@@ -9,7 +9,7 @@
 //! is deleted: to make room, delete the folder. A file that cannot be read counts as none.
 
 use super::archive;
-use crate::job::{Done, Job};
+use crate::job::{Job, JobOutput};
 use ackline_lab::{RunError, unfinished};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,9 +25,9 @@ pub(crate) struct Cache {
 }
 
 /// What became of a look-up.
-pub(crate) enum Found {
+pub(crate) enum Lookup {
     /// The output.
-    Done(Done),
+    Done(JobOutput),
     /// There is none.
     Nothing,
     /// There is a file, which is damaged.
@@ -40,7 +40,7 @@ struct Entry {
     job: String,
     identity: String,
     #[serde(flatten)]
-    done: Done,
+    done: JobOutput,
 }
 
 impl Cache {
@@ -64,12 +64,12 @@ impl Cache {
     }
 
     /// The output of a job that this code gave.
-    pub(crate) fn find(&self, job: &Job, code: &str) -> Found {
+    pub(crate) fn find(&self, job: &Job, code: &str) -> Lookup {
         let path = self.path(job, code);
         match archive::load::<Entry>(&path) {
-            Ok(entry) if entry.identity == job.identity() => Found::Done(entry.done),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Found::Nothing,
-            _ => Found::Unreadable,
+            Ok(entry) if entry.identity == job.identity() => Lookup::Done(entry.done),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Lookup::Nothing,
+            _ => Lookup::Unreadable,
         }
     }
 
@@ -80,7 +80,7 @@ impl Cache {
     }
 
     /// Keeps an output.
-    pub(crate) fn keep(&self, study: &str, job: &Job, code: &str, done: &Done) -> Result<(), RunError> {
+    pub(crate) fn keep(&self, study: &str, job: &Job, code: &str, done: &JobOutput) -> Result<(), RunError> {
         let entry = Entry {
             job: format!("{study} {}", job.id()),
             identity: job.identity().to_owned(),

@@ -12,7 +12,7 @@ use crate::error::ReproduceError;
 use crate::job::{Job, LONG_S};
 use crate::options::Options;
 use crate::request::Request;
-use crate::result::Sampled;
+use crate::result::SampleResult;
 use crate::study::{Study, plan};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,7 +71,7 @@ pub(crate) fn compare(
     request: &Request,
     data: &Data,
     options: &Options,
-) -> Result<Sampled, ReproduceError> {
+) -> Result<SampleResult, ReproduceError> {
     let mut names: BTreeSet<String> = data.sample.keys().cloned().collect();
     let cpu_s = |id: &str| data.jobs.get(id).map(|stored| stored.done.cpu_s);
     names.extend(chosen(study, request, cpu_s)?.into_iter().flatten().map(|job| job.id().to_owned()));
@@ -88,7 +88,7 @@ pub(crate) fn compare(
     };
     let all: Vec<(String, bool, f64)> = work::pool(options)?
         .install(|| jobs.into_par_iter().map(one).collect::<Result<_, ReproduceError>>())?;
-    Ok(Sampled {
+    Ok(SampleResult {
         jobs: all.len(),
         cpu_s: all.iter().map(|(_, _, cpu_s)| cpu_s).sum(),
         unnamed: names.iter().filter(|id| !data.sample.contains_key(*id)).count(),

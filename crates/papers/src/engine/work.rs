@@ -1,9 +1,9 @@
 //! The work: jobs of all studies side by side, those that take longest first, and then runs by the
 //! real clock, one after the other.
 
-use crate::data::cache::{Cache, Found};
+use crate::data::cache::{Cache, Lookup};
 use crate::error::ReproduceError;
-use crate::job::{Done, Job};
+use crate::job::{Job, JobOutput};
 use crate::options::Options;
 use crate::study::Study;
 use ackline_lab::RunError;
@@ -26,7 +26,7 @@ struct Task<'a> {
 #[derive(Default)]
 pub(crate) struct Outcome {
     /// By the jobs' ids.
-    pub(crate) outputs: BTreeMap<String, Done>,
+    pub(crate) outputs: BTreeMap<String, JobOutput>,
     /// Those that came from the cache.
     pub(crate) cached: usize,
     /// Entries of the cache that could not be read.
@@ -36,7 +36,7 @@ pub(crate) struct Outcome {
 }
 
 /// What all jobs gave, and how long they took together.
-pub(crate) struct Finished {
+pub(crate) struct RunResults {
     /// In the order of the studies.
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) wall_s: f64,
@@ -54,7 +54,7 @@ pub(crate) fn pool(options: &Options) -> Result<ThreadPool, RunError> {
 pub(crate) fn run(
     plans: &[(&'static dyn Study, &[Job])],
     options: &Options,
-) -> Result<Finished, ReproduceError> {
+) -> Result<RunResults, ReproduceError> {
     let cache = options.cache.as_deref().map(Cache::open).transpose()?;
     let mut outcomes: Vec<Outcome> = plans.iter().map(|_| Outcome::default()).collect();
     let pool = pool(options)?;
@@ -67,21 +67,21 @@ pub(crate) fn run(
         let task = Task { place, study, job, code: job.code(study.reading()) };
         // What the real clock gave at another time is not what it gives now.
         let cache = cache.as_ref().filter(|_| !job.is_live());
-        let found = cache.map_or(Found::Nothing, |cache| cache.find(job, &task.code));
+        let found = cache.map_or(Lookup::Nothing, |cache| cache.find(job, &task.code));
         (task, found)
     };
-    let found: Vec<(Task<'_>, Found)> = pool.install(|| all.into_par_iter().map(find).collect());
+    let found: Vec<(Task<'_>, Lookup)> = pool.install(|| all.into_par_iter().map(find).collect());
     let mut tasks = vec![];
     for (task, found) in found {
         let outcome = &mut outcomes[task.place];
         match found {
-            Found::Done(done) => {
+            Lookup::Done(done) => {
                 outcome.cached += 1;
                 outcome.outputs.insert(task.job.id().to_owned(), done);
                 continue;
             }
-            Found::Unreadable => outcome.unreadable += 1,
-            Found::Nothing => {}
+            Lookup::Unreadable => outcome.unreadable += 1,
+            Lookup::Nothing => {}
         }
         tasks.push(task);
     }
@@ -111,7 +111,7 @@ pub(crate) fn run(
             Err(error) => outcome.error = outcome.error.take().or(Some(error)),
         }
     }
-    Ok(Finished { outcomes, wall_s, threads: pool.current_num_threads() })
+    Ok(RunResults { outcomes, wall_s, threads: pool.current_num_threads() })
 }
 
 /// Jobs that were never run come first, in their order: nobody can tell how long they take.
@@ -133,11 +133,11 @@ struct Queue<'a> {
 }
 
 /// What a job gave, with the place of its study and its id.
-type Ran = (usize, String, Result<Done, ReproduceError>);
+type JobResult = (usize, String, Result<JobOutput, ReproduceError>);
 
 impl Queue<'_> {
     /// Runs tasks until none is left.
-    fn work(&self, done: &Mutex<Vec<Ran>>) {
+    fn work(&self, done: &Mutex<Vec<JobResult>>) {
         while let Some(task) = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let result = self.one(task);
             if let Ok(mut done) = done.lock() {
@@ -148,7 +148,7 @@ impl Queue<'_> {
         }
     }
 
-    fn one(&self, task: &Task<'_>) -> Result<Done, ReproduceError> {
+    fn one(&self, task: &Task<'_>) -> Result<JobOutput, ReproduceError> {
         let study = task.study.paper().name;
         let fault =
             |message| ReproduceError::Job { study: study.to_owned(), job: task.job.id().to_owned(), message };

@@ -28,7 +28,7 @@ struct Document<'a> {
     pinned: usize,
     stale: usize,
     faults: &'a [String],
-    findings: Vec<Judged<'a>>,
+    findings: Vec<JudgedFinding<'a>>,
     checks: Vec<Verdict<'a>>,
     tables: &'a [Table],
     figures: Vec<&'a str>,
@@ -44,7 +44,7 @@ struct Paper<'a> {
 
 /// A finding with its verdict.
 #[derive(Serialize)]
-struct Judged<'a> {
+struct JudgedFinding<'a> {
     #[serde(flatten)]
     finding: &'a Finding,
     verdict: String,
@@ -81,8 +81,10 @@ fn document(done: &StudyResult) -> Document<'_> {
         verdict: judgement.verdict(check).name(),
         pin: judgement.pin(&check.id),
     });
-    let findings =
-        found.findings.iter().map(|finding| Judged { finding, verdict: finding.verdict(found, judgement) });
+    let findings = found
+        .findings
+        .iter()
+        .map(|finding| JudgedFinding { finding, verdict: finding.verdict(found, judgement) });
     Document {
         command: "reproduce",
         study: paper.name,

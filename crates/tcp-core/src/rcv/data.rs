@@ -6,17 +6,15 @@
 
 use super::echo::MarkedArrival;
 use super::obligations::ArrivalFacts;
-use super::pieces::PIECE;
-use super::{Assembler, DataOutcome, Incoming, Marks, Receiver, UNKNOWN_MSS};
+use super::{DataOutcome, Incoming, Receiver, UNKNOWN_MSS};
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::events::DropReason;
 use crate::packet::SendReason;
 use crate::policy::ack::{DataArrival, DataClass};
-use crate::rcv::assembler::{Insertion, Placement};
+use crate::rcv::assembler::Placement;
 use crate::seq::SeqNum;
 use crate::wire::{Payload, Run};
-use alloc::boxed::Box;
 
 /// The four cases of RFC 9293, section 3.10.7.4, first check, for RCV.NXT and RCV.WND. `len` counts
 /// SYN and FIN.
@@ -57,21 +55,19 @@ impl Receiver {
             return;
         }
         let end = seq + len;
-        let old = repeats(self.rcv_nxt, self.received(), seq, len);
-        let class = if (self.window() == 0 && seq == self.rcv_nxt) || is_keep_alive(self.rcv_nxt, seq, len) {
-            // Section 3.8.6.1, too: one byte past a closed window.
-            DataClass::Probe
-        } else if old {
-            self.on_duplicate(ctx);
-            if self.sack && config.dsack {
-                let rcv_nxt = self.rcv_nxt;
-                self.assembler(config).insert(rcv_nxt, seq, end);
-            }
-            DataClass::Duplicate
-        } else {
-            DataClass::Unacceptable
-        };
-        if seq == self.rcv_nxt {
+        let old = repeats(self.rcv_nxt(), self.received(), seq, len);
+        let class =
+            if (self.window() == 0 && seq == self.rcv_nxt()) || is_keep_alive(self.rcv_nxt(), seq, len) {
+                // Section 3.8.6.1, too: one byte past a closed window.
+                DataClass::Probe
+            } else if old {
+                self.on_duplicate(ctx);
+                self.reassembly.note_repeat(config, seq, end);
+                DataClass::Duplicate
+            } else {
+                DataClass::Unacceptable
+            };
+        if seq == self.rcv_nxt() {
             ctx.counters.tcp_zero_window_drop += 1;
         }
         self.acks.holds(ctx.now);
@@ -112,10 +108,10 @@ impl Receiver {
     /// Passes the CE mark to the echo, before RCV.NXT moves.
     #[inline]
     fn take_mark(&mut self, ctx: &mut Ctx<'_>, seg: &Incoming<'_>) {
-        if let Some(echo) = self.marks.as_deref_mut().and_then(Marks::echo_mut) {
+        if let Some(marks) = self.marks.as_deref_mut() {
             let Incoming { ce, cwr, segments, .. } = *seg;
-            let (rcv_nxt, highest_ack) = (self.rcv_nxt, self.highest_ack);
-            echo.on_data(ctx.counters, &MarkedArrival { ce, cwr, segments, rcv_nxt, highest_ack });
+            let (rcv_nxt, highest_ack) = (self.reassembly.rcv_nxt(), self.highest_ack);
+            marks.on_data(ctx.counters, &MarkedArrival { ce, cwr, segments, rcv_nxt, highest_ack });
         }
     }
 
@@ -123,11 +119,7 @@ impl Receiver {
     /// inside the window, and nothing waits past a hole.
     #[inline]
     pub(crate) fn expects(&self, seq: SeqNum, len: u32) -> bool {
-        seq == self.rcv_nxt
-            && len > 0
-            && len <= self.window()
-            && !self.fin_known
-            && self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty())
+        self.reassembly.expects(seq) && len > 0 && len <= self.window()
     }
 
     /// The segment that is [expected](Self::expects) arrived.
@@ -141,7 +133,7 @@ impl Receiver {
         let len = seg.payload.len() as u32;
         self.take_mark(ctx, seg);
         self.measure(seg, len);
-        if self.take_memory(ctx, len) < len {
+        if self.reassembly.take_memory(ctx, len) < len {
             return self.take_other(ctx, config, seg, len);
         }
         ctx.counters.tcp_hp_hits += 1;
@@ -153,16 +145,14 @@ impl Receiver {
     /// True if there is memory for `n` bytes past RCV.NXT.
     #[inline]
     pub(crate) fn has_memory(&self, ctx: &Ctx<'_>, n: u32) -> bool {
-        let (used, capacity) = self.buf.usage();
-        let total = used + n as usize;
-        total <= capacity || total <= ctx.budget.allowance(capacity)
+        self.reassembly.has_memory(ctx, n)
     }
 
     /// Free memory for the data of a [run](Run) of segments with up to `len` bytes each, from
     /// RCV.NXT on. What is written there counts only if [`on_run`](Self::on_run) is told of it.
     #[inline]
     pub(crate) fn room_for_run(&mut self, len: usize) -> [&mut [u8]; 2] {
-        self.buf.free_slices(len)
+        self.reassembly.free_slices(len)
     }
 
     /// Segments arrived together, each of which is [expected](Self::expects) when those before it
@@ -180,14 +170,14 @@ impl Receiver {
         // None is longer than the first, so it alone has a say in the peer's segment size.
         self.measure(first, first.payload.len() as u32);
         self.data_segs_in += u64::from(segments - 1);
-        self.take_memory(ctx, bytes);
+        self.reassembly.take_memory(ctx, bytes);
         ctx.counters.tcp_hp_hits += u64::from(segments);
         // If the core demands an ACK for one of the segments, it matters for which.
         let left = self.window().saturating_sub(bytes);
         let mut stored = run.stored();
         if left >= self.window.quota(u32::from(self.rmss)) && self.acks.takes_runs() {
             if stored == bytes {
-                self.buf.commit(bytes as usize);
+                self.reassembly.commit(bytes);
             } else {
                 for (payload, _) in run.segments_data() {
                     self.put(ctx, config, &payload, &mut stored);
@@ -198,7 +188,7 @@ impl Receiver {
         } else {
             for (payload, psh) in run.segments_data() {
                 self.put(ctx, config, &payload, &mut stored);
-                let seg = Incoming { seq: self.rcv_nxt, payload, psh, ..*first };
+                let seg = Incoming { seq: self.rcv_nxt(), payload, psh, ..*first };
                 self.take_in_order(ctx, config, &seg, payload.len() as u32, 1);
             }
         }
@@ -208,10 +198,10 @@ impl Receiver {
     /// Stores the next data in order; of the first `stored` bytes, which lie in their place, makes
     /// it readable.
     fn put(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, payload: &Payload<'_>, stored: &mut u32) {
-        let len = payload.len();
-        match stored.checked_sub(len as u32) {
+        let len = payload.len() as u32;
+        match stored.checked_sub(len) {
             Some(rest) => {
-                self.buf.commit(len);
+                self.reassembly.commit(len);
                 *stored = rest;
             }
             None => self.append(ctx, config, payload),
@@ -221,7 +211,7 @@ impl Receiver {
     /// Stores the next data in order.
     #[inline]
     fn append(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, payload: &Payload<'_>) {
-        self.buf.append(payload, self.granted(config), &mut ctx.budget.spare);
+        self.reassembly.append(config, payload, &mut ctx.budget.spare);
     }
 
     /// `len` bytes of `packets` packets are next in order, and stored.
@@ -234,7 +224,7 @@ impl Receiver {
         len: u32,
         packets: u32,
     ) {
-        self.advance(len);
+        self.reassembly.advance(len);
         self.acks.holds(ctx.now);
         let arrival = DataArrival { packets, ..arrival(seg, seg.seq, seg.seq + len, DataClass::New) };
         let facts = ArrivalFacts { hard: self.nearly_full(), advanced: true, ..ArrivalFacts::default() };
@@ -250,35 +240,35 @@ impl Receiver {
         len: u32,
     ) -> DataOutcome {
         let (mut payload, mut fin, mut end) = (seg.payload, seg.fin, seg.seq + len);
-        let before = self.rcv_nxt;
+        let before = self.rcv_nxt();
         let mut hard = seg.fin;
 
         // Data past the window, or past a FIN, is cut off, and with it the FIN that follows.
         let edge = self.window.edge();
-        let last = self.fin().map_or(edge, |fin| fin.min(edge));
+        let last = self.reassembly.fin().map_or(edge, |fin| fin.min(edge));
         if end.gt(last) {
             let keep = len.min(last.saturating_distance_from(seg.seq));
             payload.truncate(keep as usize);
             end = seg.seq + keep;
             (fin, hard) = (false, true);
-            if !self.fin_known {
+            if self.reassembly.fin().is_none() {
                 ctx.counters.tcp_cut_to_window += 1;
             }
         }
         // So is what there is no memory for (RFC 9293, section 3.8.6, lets a receiver only take
         // back what it has not promised; dropping data that was promised a place costs a
         // retransmission).
-        let far = self.is_far(seg.seq, end);
+        let far = self.reassembly.is_far(seg.seq, end);
         let room = match end.saturating_distance_from(before) {
             n if far => {
-                let fits = !self.far_is_full(config) && ctx.budget.take(seg.payload.len() + PIECE);
+                let fits = self.reassembly.take_far(ctx, config, seg.payload.len());
                 if fits { n } else { 0 }
             }
             n => {
                 if seg.seq.le(before) {
-                    self.make_room_for_far(ctx);
+                    self.reassembly.make_room_for_far(ctx);
                 }
-                self.take_memory(ctx, n)
+                self.reassembly.take_memory(ctx, n)
             }
         };
         if end.gt(before + room) {
@@ -288,50 +278,35 @@ impl Receiver {
             ctx.dropped(if seg.seq.gt(before) { DropReason::OutOfOrderFull } else { DropReason::NoMemory });
         }
         if fin {
-            self.learn_fin(end);
+            self.reassembly.learn_fin(end);
         }
 
-        let mut facts = ArrivalFacts { hard, sack: self.sack, ..ArrivalFacts::default() };
+        let mut facts = ArrivalFacts { hard, sack: self.has_sack(), ..ArrivalFacts::default() };
         let mut class = None;
         if seg.seq.lt(end) {
-            let inserted = self.insert(config, seg.seq, end);
-            let skip = before.saturating_distance_from(seg.seq);
-            payload.advance(skip as usize);
-            let offset = (seg.seq + skip).distance_from(before);
+            let inserted = self.reassembly.insert(config, seg.seq, payload, far);
             match inserted.placement {
                 Placement::Refused => ctx.dropped(DropReason::OutOfOrderFull),
                 Placement::Duplicate => {
                     if before.le(seg.seq) {
-                        self.count_out_of_order(ctx, seg, 1);
+                        self.reassembly.count_out_of_order(ctx.counters, seg.segments, 1);
                     }
                     self.on_duplicate(ctx);
                 }
-                Placement::InOrder | Placement::FillsHole => {
-                    self.fetch_far(inserted.advance);
-                    self.store(offset, &payload);
-                }
+                Placement::InOrder | Placement::FillsHole => {}
                 Placement::NewRange | Placement::Extended => {
-                    if far {
-                        self.store_far(seg.seq, &payload);
-                    } else {
-                        self.store(offset, &payload);
-                    }
-                    self.count_out_of_order(ctx, seg, inserted.covered);
+                    self.reassembly.count_out_of_order(ctx.counters, seg.segments, inserted.covered);
                 }
             }
-            self.deliver(inserted.advance);
             facts.repeats = inserted.duplicate_bytes > 0;
             class = Some(class_of(inserted.placement));
             if inserted.advance == 0 && class == Some(DataClass::OutOfOrder) {
                 facts.duplicates = seg.segments;
             }
         }
-        let mut received = DataOutcome { readable: self.rcv_nxt != before, fin: false };
-        if self.fin() == Some(self.rcv_nxt) {
-            self.rcv_nxt += 1;
-            received.fin = true;
-        }
-        facts.advanced = self.rcv_nxt != before;
+        let readable = self.rcv_nxt() != before;
+        let received = DataOutcome { readable, fin: self.reassembly.take_fin() };
+        facts.advanced = self.rcv_nxt() != before;
         facts.hard |= facts.advanced && self.nearly_full();
         match class {
             Some(class) => {
@@ -345,82 +320,6 @@ impl Receiver {
         received
     }
 
-    /// A segment arrived that starts past RCV.NXT. `merged`: ranges that came twice, the segment
-    /// itself or those that it covers.
-    fn count_out_of_order(&mut self, ctx: &mut Ctx<'_>, seg: &Incoming<'_>, merged: u32) {
-        ctx.counters.tcp_ofo_queue += 1;
-        ctx.counters.tcp_ofo_merge += u64::from(merged);
-        self.rcv_ooopack = self.rcv_ooopack.saturating_add(seg.segments);
-    }
-
-    /// The peer's stream ends at `end`, unless that contradicts data already received.
-    fn learn_fin(&mut self, end: SeqNum) {
-        let beyond = self.waiting.as_ref().and_then(|waiting| waiting.iter().last());
-        let contradicts = end.lt(self.rcv_nxt) || beyond.is_some_and(|(_, held)| held.gt(end));
-        if !self.fin_known && !contradicts {
-            (self.fin, self.fin_known) = (end, true);
-        }
-    }
-
-    /// Inserts `[start, end)`.
-    fn insert(&mut self, config: &ConnConfig, start: SeqNum, end: SeqNum) -> Insertion {
-        let rcv_nxt = self.rcv_nxt;
-        let none_wait = self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty());
-        if none_wait && start == rcv_nxt {
-            let len = end.distance_from(start);
-            return Insertion {
-                placement: Placement::InOrder,
-                advance: len,
-                new_bytes: len,
-                duplicate_bytes: 0,
-                covered: 0,
-            };
-        }
-        self.assembler(config).insert(rcv_nxt, start, end)
-    }
-
-    fn assembler(&mut self, config: &ConnConfig) -> &mut Assembler {
-        let dsack = self.sack && config.dsack;
-        self.waiting.get_or_insert_with(|| Box::new(Assembler::new(config.max_out_of_order_ranges, dsack)))
-    }
-
-    /// Takes the memory for `n` bytes past RCV.NXT; returns for how many there is some.
-    #[inline]
-    pub(super) fn take_memory(&self, ctx: &mut Ctx<'_>, n: u32) -> u32 {
-        let (used, capacity) = self.buf.usage();
-        let total = used + n as usize;
-        if total <= capacity {
-            return n;
-        }
-        // No more than n.
-        (ctx.budget.request(capacity, total).saturating_sub(used) as u32).min(n)
-    }
-
-    /// Copies data to its place, `offset` bytes past RCV.NXT. It has been cut to the window, and
-    /// the window never exceeds the buffer's limit, so it always fits.
-    fn store(&mut self, offset: u32, payload: &Payload<'_>) {
-        let mut at = offset as usize;
-        for slice in payload.slices() {
-            if !slice.is_empty() {
-                self.buf.write_at(at, slice);
-                at += slice.len();
-            }
-        }
-    }
-
-    /// The next `n` bytes are complete: RCV.NXT moves.
-    fn deliver(&mut self, n: u32) {
-        self.buf.commit(n as usize);
-        self.advance(n);
-    }
-
-    /// RCV.NXT moves, with the buffer's readable part.
-    #[inline]
-    fn advance(&mut self, n: u32) {
-        self.rcv_nxt += n;
-        self.bytes_received += u64::from(n);
-    }
-
     /// Less than `min(RMSS, R/2)` is left of the window: the peer must be told at once.
     pub(super) fn nearly_full(&self) -> bool {
         self.window() < self.window.quota(u32::from(self.rmss))
@@ -429,8 +328,8 @@ impl Receiver {
     /// A segment contained nothing new.
     fn on_duplicate(&mut self, ctx: &mut Ctx<'_>) {
         ctx.counters.ack_hold_duplicates += u64::from(self.acks.is_holding());
-        if let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) {
-            counts.on_repeat(ctx.counters, ctx.now);
+        if let Some(marks) = self.marks.as_deref_mut() {
+            marks.on_duplicate(ctx.counters, ctx.now);
         }
     }
 

@@ -14,10 +14,12 @@
 //! |---|---|
 //! | `mod.rs` | the [`Receiver`] that a connection drives |
 //! | `data.rs` | processing of a segment's data and FIN |
+//! | `reassembly.rs` | the [stored stream](reassembly::Reassembly), its memory, and its end |
 //! | `assembler.rs` | which bytes past RCV.NXT are present; SACK and DSACK |
 //! | `buffer.rs` | what arrived in order and was not read |
-//! | `pieces.rs`, `memory.rs` | sparse data past a hole, and giving memory back |
+//! | `pieces.rs` | sparse data past a hole |
 //! | `window.rs` | the window that is advertised, and how it grows |
+//! | `marks.rs` | what is told of ECN marks, by one of the next two |
 //! | `echo.rs` | ECN: which ACKs carry ECE, and up to where they acknowledge |
 //! | `accecn.rs` | accurate ECN: what arrived with which codepoint, and what of it is told |
 //! | `obligations.rs` | host of the ACK policy, and the ACKs that the core demands regardless of the policy |
@@ -27,9 +29,10 @@ pub(crate) mod assembler;
 mod buffer;
 mod data;
 mod echo;
-mod memory;
+mod marks;
 mod obligations;
 mod pieces;
+mod reassembly;
 mod window;
 
 #[cfg(test)]
@@ -48,13 +51,11 @@ use crate::policy::{AckPolicy, NewAckPolicy};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::{self, AccEcnOption, Payload, SackBlocks, TcpFlags};
-use accecn::{AccEcnReport, Arrival, Counts, Demand, Room};
 use alloc::boxed::Box;
-use assembler::Assembler;
-use buffer::RecvBuffer;
 use bytes::Bytes;
-use echo::Echo;
+use marks::{AckContext, Marks, PendingAcks};
 use obligations::Acks;
+use reassembly::Reassembly;
 use window::{Position, RecvWindow};
 
 pub(crate) use data::{acceptable, repeats};
@@ -69,71 +70,26 @@ pub(crate) use data::{acceptable, repeats};
 /// every segment sent with them.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    /// Received data: the readable part ends at RCV.NXT; data past a hole is written ahead.
-    buf: RecvBuffer,
+    /// What arrived, in order or not.
+    reassembly: Reassembly,
     window: RecvWindow,
     acks: Acks,
-    /// Out-of-order data; allocated for the first such segment.
-    waiting: Option<Box<Assembler>>,
     /// What is to be told of marks, if ECN is in use.
     marks: Option<Box<Marks>>,
-    /// Sequence number of the peer's FIN, if `fin_known`: smaller than an `Option`.
-    fin: SeqNum,
-    /// Next sequence number expected.
-    rcv_nxt: SeqNum,
     /// Highest acknowledgment number sent.
     highest_ack: SeqNum,
     /// RTT of the handshake; `MAX` if it was not measured.
     handshake_rtt: Duration,
     /// This side's own smoothed RTT; `MAX` if it never sent data.
     srtt: Duration,
-    /// Payload bytes received in order.
-    bytes_received: u64,
     /// Wire segments with data received.
     data_segs_in: u64,
     /// Pure ACKs sent.
     acks_out: u64,
-    /// Wire segments that arrived out of order.
-    rcv_ooopack: u32,
     /// RMSS: the largest payload that this side accepts in a segment.
     rmss: u16,
-    /// What of the buffer the endpoint's memory permits at present.
-    grant: Grant,
     /// Estimate of the payload of the peer's full segments, at most `rmss`.
     peer_mss: u16,
-    /// SACK is in use.
-    sack: bool,
-    /// The last advertised window was closed.
-    closed: bool,
-    /// The peer's FIN is known.
-    fin_known: bool,
-}
-
-/// What a receiver tells of marks.
-#[derive(Debug)]
-enum Marks {
-    /// Classic ECN's echo, or DCTCP's.
-    Echo(Echo),
-    /// The counts of accurate ECN.
-    Counts(Counts),
-}
-
-impl Marks {
-    fn echo(&self) -> Option<&Echo> {
-        if let Self::Echo(echo) = self { Some(echo) } else { None }
-    }
-
-    fn echo_mut(&mut self) -> Option<&mut Echo> {
-        if let Self::Echo(echo) = self { Some(echo) } else { None }
-    }
-
-    fn counts(&self) -> Option<&Counts> {
-        if let Self::Counts(counts) = self { Some(counts) } else { None }
-    }
-
-    fn counts_mut(&mut self) -> Option<&mut Counts> {
-        if let Self::Counts(counts) = self { Some(counts) } else { None }
-    }
 }
 
 /// What the handshake agreed on.
@@ -271,50 +227,36 @@ impl Receiver {
     /// A receiver before the handshake. Does not allocate.
     pub(crate) fn new(config: &ConnConfig) -> Self {
         Self {
-            buf: RecvBuffer::new(),
+            reassembly: Reassembly::new(),
             window: RecvWindow::new(config.initial_recv_window.unwrap_or(u32::MAX)),
             acks: Acks::new(),
-            waiting: None,
             marks: None,
-            fin: SeqNum(0),
-            rcv_nxt: SeqNum(0),
             highest_ack: SeqNum(0),
             handshake_rtt: Duration::MAX,
             srtt: Duration::MAX,
-            bytes_received: 0,
             data_segs_in: 0,
             acks_out: 0,
-            rcv_ooopack: 0,
             rmss: 0,
-            grant: Grant::UNLIMITED,
             peer_mss: 0,
-            sack: false,
-            closed: false,
-            fin_known: false,
         }
     }
 
     /// The received stream follows a pattern, as long as it is not found to differ.
     pub(crate) fn expect(&mut self, pattern: Pattern) {
-        self.buf.expect(pattern);
+        self.reassembly.expect(pattern);
     }
 
     /// The handshake is done. Our SYN announced [`syn_window`].
     pub(crate) fn open(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, params: &OpenParams) {
-        self.rcv_nxt = params.irs + 1;
-        self.highest_ack = self.rcv_nxt;
+        self.reassembly.open(params.irs + 1, params.sack);
+        self.highest_ack = self.rcv_nxt();
         self.handshake_rtt = params.handshake_rtt.unwrap_or(Duration::MAX);
         self.rmss = params.rmss.clamp(1, 0xffff) as u16;
         self.peer_mss = params.rmss.clamp(1, UNKNOWN_MSS) as u16;
-        self.sack = params.sack;
-        match params.ecn {
-            None => {}
-            Some(EcnStart { mode: Ecn::Accurate, marked, echo }) => {
-                self.marks = Some(Box::new(Marks::Counts(Counts::new(marked, echo))));
-            }
-            Some(EcnStart { mode, .. }) => self.marks = Some(Box::new(Marks::Echo(Echo::new(mode)))),
+        if let Some(start) = params.ecn {
+            self.marks = Some(Box::new(Marks::new(start)));
         }
-        let edge = self.rcv_nxt + syn_window(config);
+        let edge = self.rcv_nxt() + syn_window(config);
         self.window.open(edge, params.wscale, limit(config));
         if !self.acks.has_policy() {
             self.swap_policy(ctx, config, &*config.policies.ack);
@@ -328,8 +270,7 @@ impl Receiver {
         init.hold_limit = config.ack_hold_limit;
         let policy = make(&init);
         // RFC 8257, section 3.2: a change of CE is reported at once, whatever the policy.
-        let accurate =
-            self.marks.as_deref().and_then(Marks::echo).is_some_and(|echo| echo.mode() == Ecn::Dctcp);
+        let accurate = self.ecn_mode() == Ecn::Dctcp;
         self.acks.install(if accurate { Box::new(CeEcho::around(policy)) } else { policy });
     }
 
@@ -345,7 +286,7 @@ impl Receiver {
 
     /// SACK is in use.
     pub(crate) const fn has_sack(&self) -> bool {
-        self.sack
+        self.reassembly.has_sack()
     }
 
     /// Shift of our window field; 0 if scaling is not in use.
@@ -354,8 +295,9 @@ impl Receiver {
     }
 
     /// RCV.NXT.
+    #[inline]
     pub(crate) const fn rcv_nxt(&self) -> SeqNum {
-        self.rcv_nxt
+        self.reassembly.rcv_nxt()
     }
 
     /// Last.ACK.sent of RFC 7323: the highest acknowledgment number sent.
@@ -365,8 +307,7 @@ impl Receiver {
 
     /// The end of the latest data that has arrived, in order or not.
     pub(crate) fn highest_received(&self) -> SeqNum {
-        let beyond = self.waiting.as_ref().and_then(|waiting| waiting.iter().last());
-        beyond.map_or(self.rcv_nxt, |(_, end)| end.max(self.rcv_nxt))
+        self.reassembly.highest_received()
     }
 
     /// Wire segments with data received.
@@ -376,58 +317,54 @@ impl Receiver {
 
     /// Sequence numbers of the stream that have arrived, up to RCV.NXT: its bytes, and its FIN.
     pub(crate) fn received(&self) -> u64 {
-        self.bytes_received + u64::from(self.fin_received())
+        self.reassembly.bytes_received() + u64::from(self.fin_received())
     }
 
     /// RCV.WND: what is left of the window last advertised, in bytes.
     pub(crate) const fn window(&self) -> u32 {
-        self.window.left(self.rcv_nxt)
+        self.window.left(self.rcv_nxt())
     }
 
     /// True if data waits past a hole, or a duplicate must be reported: the next ACK needs room for
     /// SACK blocks.
     pub(crate) fn has_out_of_order(&self) -> bool {
-        self.waiting
-            .as_ref()
-            .is_some_and(|waiting| !waiting.is_empty() || (self.sack && waiting.duplicate().is_some()))
+        self.reassembly.has_out_of_order()
     }
 
     /// Bytes allocated, with those of the policy's struct.
     pub(crate) fn memory(&self) -> usize {
         let policy = self.acks.policy().map_or(0, size_of_val);
-        let waiting = self.waiting.as_deref().map_or(0, Assembler::memory);
         let ecn = self.marks.as_deref().map_or(0, size_of_val);
-        self.buf.memory() + policy + waiting + ecn
+        self.reassembly.memory() + policy + ecn
     }
 
     /// Number of readable bytes.
     pub(crate) fn readable(&self) -> usize {
-        self.buf.len()
+        self.reassembly.unread()
     }
 
     /// The received data, in place, or its beginning.
     pub(crate) fn peek(&self) -> [&[u8]; 2] {
-        self.buf.peek()
+        self.reassembly.peek()
     }
 
     /// Takes a chunk of received data, of at most `max` bytes.
     pub(crate) fn read_chunk(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, max: usize) -> Option<Bytes> {
-        let chunk = self.buf.pop_chunk(max)?;
+        let chunk = self.reassembly.read_chunk(max)?;
         self.on_read(ctx, config, chunk.len());
         Some(chunk)
     }
 
     /// Moves received data into `out` and returns the number of bytes.
     pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &mut [u8]) -> usize {
-        let read = self.buf.pop_slice(out, &mut ctx.budget.spare);
+        let read = self.reassembly.read(out, &mut ctx.budget.spare);
         self.on_read(ctx, config, read);
         read
     }
 
     /// Frees up to `n` received bytes.
     pub(crate) fn consume(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, n: usize) {
-        let read = n.min(self.buf.len());
-        self.buf.consume(read, &mut ctx.budget.spare);
+        let read = self.reassembly.consume(n, &mut ctx.budget.spare);
         self.on_read(ctx, config, read);
     }
 
@@ -445,33 +382,44 @@ impl Receiver {
     /// True if [`heed`](Self::heed) would change nothing.
     #[inline]
     pub(crate) fn heeds(&self, grant: Grant) -> bool {
-        self.grant == grant
+        self.reassembly.grant() == grant
     }
 
     /// The endpoint's memory permits a buffer of `grant` from now on. The window follows, but its
     /// edge does not move back: it closes as data arrives.
     pub(crate) fn heed(&mut self, config: &ConnConfig, grant: Grant) {
-        let raised = grant > self.grant;
-        self.grant = grant;
+        let raised = grant > self.reassembly.grant();
+        self.reassembly.set_grant(grant);
         if raised && self.acks.has_policy() && !self.fin_received() {
             self.acks.on_window(self.window.update(&self.position(config), self.is_steady()));
         }
     }
 
-    /// What the buffer may hold at present.
-    fn granted(&self, config: &ConnConfig) -> u32 {
-        limit(config).min(self.grant.bytes())
-    }
-
     /// Drops what arrived out of order, which the peer still has (RFC 2018, section 8). True if
     /// there was some.
     pub(crate) fn prune(&mut self) -> bool {
-        let prunes = self.waiting.take_if(|waiting| !waiting.is_empty()).is_some();
-        if prunes {
-            self.buf.forget_ahead();
-            self.buf.shrink();
-        }
-        prunes
+        self.reassembly.prune()
+    }
+
+    /// True if [`trim`](Self::trim) would free memory.
+    pub(crate) fn has_spare_memory(&self) -> bool {
+        self.reassembly.has_spare_memory()
+    }
+
+    /// Frees memory that what is held does not need.
+    pub(crate) fn trim(&mut self) {
+        self.reassembly.trim();
+    }
+
+    /// The connection is over, and what was received will not be read: not as if the stream were
+    /// complete.
+    pub(crate) fn forfeit(&mut self) {
+        self.reassembly.forfeit();
+    }
+
+    /// Nobody reads any more: frees what was received, in order or not.
+    pub(crate) fn discard(&mut self) {
+        self.reassembly.discard();
     }
 
     /// Each data segment is acknowledged on arrival; a held ACK is sent now.
@@ -496,7 +444,7 @@ impl Receiver {
             n as u32,
             u32::from(self.rmss),
             rtt,
-            self.granted(config),
+            self.reassembly.granted(config),
             ctx.backlogged,
         );
         let update = self.window.update(&self.position(config), self.is_steady());
@@ -514,7 +462,7 @@ impl Receiver {
     /// data or a FIN.
     pub(crate) fn ack_may_wait(&self) -> bool {
         !self.has_out_of_order()
-            && (self.acks.may_wait() || self.fin_received() || self.highest_ack == self.rcv_nxt)
+            && (self.acks.may_wait() || self.fin_received() || self.highest_ack == self.rcv_nxt())
     }
 
     /// An ACK must be sent for `reason`; no policy can hold it.
@@ -531,48 +479,38 @@ impl Receiver {
     }
 
     fn count_codepoints(&mut self, now: Instant, config: &ConnConfig, packets: &Counted) {
-        let unacked = packets.bytes > 0 || self.rcv_nxt != self.highest_ack;
-        let withholding = self.acks.is_withholding();
-        let is_idle = self.acks.wanted(0).is_none();
-        let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) else { return };
-        let Counted { ecn, seq, bytes, packets } = *packets;
-        let ace_only = counts.is_ace_only(now, config.accecn_option);
-        let demand = counts.on_arrival(&Arrival { ecn, bytes, packets, seq, unacked, ace_only }, withholding);
-        if bytes > 0 {
-            counts.on_data();
-        } else if demand != Demand::None && is_idle {
-            counts.ask_for_bare();
-        }
-        match demand {
-            Demand::None => {}
-            Demand::Soft | Demand::Hard => self.acks.oblige(SendReason::AckByObligation),
+        let acks = PendingAcks {
+            unacked: packets.bytes > 0 || self.rcv_nxt() != self.highest_ack,
+            withholding: self.acks.is_withholding(),
+            due: self.acks.wanted(0).is_some(),
+        };
+        let Some(marks) = self.marks.as_deref_mut() else { return };
+        if marks.on_packets(now, config.accecn_option, packets, acks) {
+            self.acks.oblige(SendReason::AckByObligation);
         }
     }
 
     /// True if the ACK of the SYN-ACK is still to leave: alone, before data (RFC 9768, section
     /// 3.2.2.1).
     pub(crate) fn answers_syn_ack(&self) -> bool {
-        self.marks.as_deref().and_then(Marks::counts).is_some_and(Counts::answers_syn_ack)
+        self.marks.as_deref().is_some_and(Marks::answers_syn_ack)
     }
 
     /// Accurate ECN is in use.
     pub(crate) fn counts_codepoints(&self) -> bool {
-        self.marks.as_deref().is_some_and(|marks| marks.counts().is_some())
+        self.marks.as_deref().is_some_and(Marks::counts_codepoints)
     }
 
     /// The peer has sent its SYN-ACK again.
     pub(crate) fn on_syn_ack_again(&mut self, ecn: wire::Ecn) {
-        if let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) {
-            counts.on_syn_ack_again(ecn);
+        if let Some(marks) = self.marks.as_deref_mut() {
+            marks.on_syn_ack_again(ecn);
         }
     }
 
     /// ACE of the next segment with data.
     pub(crate) fn ace(&self) -> TcpFlags {
-        self.marks
-            .as_deref()
-            .and_then(Marks::counts)
-            .map_or(TcpFlags::NONE, |counts| counts.ace(self.rcv_nxt, false).0)
+        self.marks.as_deref().map_or(TcpFlags::NONE, |marks| marks.ace(self.rcv_nxt()))
     }
 
     /// The window field of an ACK.
@@ -583,9 +521,9 @@ impl Receiver {
     /// The ACK fields of an outgoing segment.
     pub(crate) fn ack_numbers(&self, now: Instant, config: &ConnConfig, room: AckRoom) -> AckNumbers {
         let (window, edge) = self.window.offer(&self.position(config), self.acks.hint(), self.is_steady());
-        let waiting = self.waiting.as_deref().filter(|_| self.sack);
+        let waiting = self.reassembly.sack_source();
         let mut numbers = AckNumbers {
-            ack: self.rcv_nxt,
+            ack: self.rcv_nxt(),
             window,
             sack: SackBlocks::EMPTY,
             ecn: TcpFlags::NONE,
@@ -594,29 +532,21 @@ impl Receiver {
             marks: false,
             edge,
         };
-        if let Some(echo) = self.marks.as_deref().and_then(Marks::echo) {
-            let (ack, ece) = echo.next(self.rcv_nxt);
-            (numbers.window, numbers.edge) = self.window.seen_from(ack, edge);
-            numbers.ack = ack;
-            if ece {
-                numbers.ecn = TcpFlags::ECE;
-            }
-        }
         let mut blocks = waiting;
-        if let Some(counts) = self.marks.as_deref().and_then(Marks::counts) {
-            (numbers.ecn, numbers.ack) = counts.ace(self.rcv_nxt, room.bare);
-            (numbers.window, numbers.edge) = self.window.seen_from(numbers.ack, edge);
-            numbers.marks = !counts.is_told();
-            blocks = waiting.filter(|_| !counts.forbids_sack());
-            let due = blocks.map_or(0, |waiting| waiting.sack_blocks(SackBlocks::MAX).count());
-            let srtt = known(self.srtt).or(known(self.handshake_rtt));
-            let ack = self.acks.wanted(0).is_some();
-            let fits = Room { octets: room.options, blocks: due };
-            match counts.option(now, config.accecn_option, srtt, (ack, room.bare), fits) {
-                AccEcnReport::Nothing => {}
-                AccEcnReport::NoRoom => numbers.crowded = true,
-                AccEcnReport::Option(option) => numbers.accecn = Some(option),
-            }
+        if let Some(marks) = self.marks.as_deref() {
+            let fields = marks.fields(&AckContext {
+                now,
+                rcv_nxt: self.rcv_nxt(),
+                frequency: config.accecn_option,
+                srtt: known(self.srtt).or(known(self.handshake_rtt)),
+                due: self.acks.wanted(0).is_some(),
+                room,
+                waiting,
+            });
+            (numbers.ack, numbers.ecn, numbers.accecn) = (fields.ack, fields.flags, fields.option);
+            (numbers.crowded, numbers.marks) = (fields.crowded, fields.news);
+            (numbers.window, numbers.edge) = self.window.seen_from(fields.ack, edge);
+            blocks = waiting.filter(|_| !fields.forbids_sack);
         }
         if let Some(waiting) = blocks {
             let fit = SackBlocks::that_fit(room.options, numbers.accecn.as_ref());
@@ -631,9 +561,9 @@ impl Receiver {
     /// section 2.2).
     pub(crate) fn syn_ack_numbers(&self) -> AckNumbers {
         let window = self.window().min(0xffff);
-        let edge = self.rcv_nxt + window;
+        let edge = self.rcv_nxt() + window;
         AckNumbers {
-            ack: self.rcv_nxt,
+            ack: self.rcv_nxt(),
             window: window as u16,
             sack: SackBlocks::EMPTY,
             ecn: TcpFlags::NONE,
@@ -674,38 +604,13 @@ impl Receiver {
         let advance = numbers.ack.saturating_distance_from(self.highest_ack);
         self.highest_ack = self.highest_ack.max(numbers.ack);
         self.window.advertised(numbers.edge);
-        let mut another = self
-            .marks
-            .as_deref_mut()
-            .and_then(Marks::echo_mut)
-            .is_some_and(|echo| echo.on_ack_sent(numbers.ack));
-        if let Some(counts) = self.marks.as_deref_mut().and_then(Marks::counts_mut) {
-            another = counts.on_sent(ctx.counters, ctx.now, numbers.accecn.as_ref(), pure);
-            ctx.counters.acc_ecn_options_omitted += u64::from(numbers.crowded);
-        }
+        self.window.on_field_sent(ctx.counters, numbers.window);
+        let another = match self.marks.as_deref_mut() {
+            Some(marks) => marks.on_ack_sent(ctx.counters, ctx.now, numbers, pure),
+            None => false,
+        };
         self.acks_out += u64::from(pure);
-        if self.closed != (numbers.window == 0) {
-            self.closed = numbers.window == 0;
-            if self.closed {
-                ctx.counters.tcp_to_zero_window_adv += 1;
-            } else {
-                ctx.counters.tcp_from_zero_window_adv += 1;
-            }
-        }
-        let mut reports = pure;
-        if let Some(waiting) = self.waiting.as_mut()
-            && let Some(&first) = numbers.sack.as_slice().first()
-        {
-            reports = true;
-            if waiting.duplicate() == Some(first) {
-                if first.0.lt(self.rcv_nxt) {
-                    ctx.counters.tcp_dsack_old_sent += 1;
-                } else {
-                    ctx.counters.tcp_dsack_ofo_sent += 1;
-                }
-                waiting.on_ack_sent();
-            }
-        }
+        let reports = self.reassembly.on_ack_sent(ctx.counters, &numbers.sack) || pure;
         let view = self.view(ctx.now, config);
         self.acks.on_sent(ctx, &view, &AckSent::new(cause_of(reason), advance), reports);
         if another {
@@ -777,63 +682,45 @@ impl Receiver {
         info.rcv_space = self.window.size();
         info.rcv_rtt = self.window.rtt();
         info.unread_bytes = self.unread();
-        info.ooo_bytes = self.out_of_order_bytes();
-        info.bytes_received = self.bytes_received;
+        info.ooo_bytes = self.reassembly.out_of_order_bytes();
+        info.bytes_received = self.reassembly.bytes_received();
         info.data_segs_in = self.data_segs_in;
-        info.rcv_ooopack = u64::from(self.rcv_ooopack);
+        info.rcv_ooopack = u64::from(self.reassembly.segments_out_of_order());
         info.acks_out = self.acks_out;
         info.acks_waived = u64::from(self.acks.waived());
         info.ecn = self.ecn_mode();
-        if let Some(echo) = self.marks.as_deref().and_then(Marks::echo) {
-            info.ce_received = echo.marked;
-        }
-        if let Some(counts) = self.marks.as_deref().and_then(Marks::counts) {
-            info.ce_received = u64::from(counts.marked());
-            info.received_bytes = counts.bytes();
+        if let Some(marks) = self.marks.as_deref() {
+            marks.info(info);
         }
     }
 
     /// The kind of ECN in use.
     fn ecn_mode(&self) -> Ecn {
-        match self.marks.as_deref() {
-            Some(Marks::Echo(echo)) => echo.mode(),
-            Some(Marks::Counts(_)) => Ecn::Accurate,
-            None => Ecn::Off,
-        }
-    }
-
-    /// Bytes past a hole.
-    fn out_of_order_bytes(&self) -> u32 {
-        self.waiting.as_ref().map_or(0, |waiting| waiting.bytes())
+        self.marks.as_deref().map_or(Ecn::Off, Marks::mode)
     }
 
     /// Bytes in order that the application has not read.
     fn unread(&self) -> u32 {
-        self.buf.len() as u32
-    }
-
-    /// Sequence number of the peer's FIN, once it is known.
-    fn fin(&self) -> Option<SeqNum> {
-        self.fin_known.then_some(self.fin)
+        self.reassembly.unread() as u32
     }
 
     /// The peer's FIN and everything before it have arrived.
     pub(crate) fn fin_received(&self) -> bool {
-        self.fin().is_some_and(|fin| self.rcv_nxt.gt(fin))
+        self.reassembly.fin_received()
     }
 
     /// RFC 5681, section 2: a duplicate ACK has the same window as the ACK before it. A sender
     /// without SACK counts them, so the window is fixed while there is a hole.
     fn is_steady(&self) -> bool {
-        !self.sack && self.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty())
+        !self.has_sack() && self.reassembly.has_hole()
     }
 
     fn position(&self, config: &ConnConfig) -> Position {
         Position {
-            rcv_nxt: self.rcv_nxt,
+            rcv_nxt: self.rcv_nxt(),
             unread: self.unread(),
             rmss: u32::from(self.rmss),
-            limit: self.granted(config),
+            limit: self.reassembly.granted(config),
         }
     }
 
@@ -842,7 +729,7 @@ impl Receiver {
         let buffer = limit(config);
         RecvView {
             now,
-            rcv_nxt: self.rcv_nxt,
+            rcv_nxt: self.rcv_nxt(),
             highest_ack: self.highest_ack,
             edge: self.window.edge(),
             buffer,

@@ -215,7 +215,12 @@ impl Bench {
 
     /// Bytes allocated for data.
     fn allocated(&self) -> usize {
-        self.rcv.buf.memory() + self.rcv.waiting.as_ref().map_or(0, |waiting| waiting.memory())
+        self.rcv.reassembly.memory()
+    }
+
+    /// Those of them that the buffer holds.
+    fn buffer_memory(&self) -> usize {
+        self.rcv.reassembly.parts().0.memory()
     }
 
     fn read(&mut self, n: usize) -> Vec<u8> {
@@ -598,8 +603,8 @@ fn what_was_held_is_given_back_when_idle() {
     bench.drain();
     assert!(bench.rcv.has_spare_memory());
     bench.rcv.trim();
-    assert!(bench.rcv.waiting.is_none() && !bench.rcv.has_spare_memory());
-    assert_eq!(bench.rcv.buf.memory(), 0);
+    assert!(bench.rcv.reassembly.parts().1.is_none() && !bench.rcv.has_spare_memory());
+    assert_eq!(bench.buffer_memory(), 0);
     bench.arrive(2_000, 3_000);
     assert_eq!(bench.read(5_000), stream(2_000, 3_000));
 }
@@ -970,7 +975,7 @@ fn the_receive_window_grows_with_what_is_read() {
         bench.advance(Duration::from_millis(10));
     }
     assert!(windows.windows(2).all(|pair| pair[1] >= 2 * pair[0] || pair[1] > 1_000_000), "{windows:?}");
-    assert!(bench.rcv.buf.memory() <= 4_096, "memory follows what waits, not the window");
+    assert!(bench.buffer_memory() <= 4_096, "memory follows what waits, not the window");
 }
 
 fn info() -> Info {
@@ -1117,11 +1122,11 @@ proptest! {
                 Step::Trim => {
                     bench.rcv.trim();
                     prop_assert!(!bench.rcv.has_spare_memory(), "or its timer would never rest");
-                    let waits = bench.rcv.out_of_order_bytes() as usize;
+                    let waits = bench.rcv.reassembly.out_of_order_bytes() as usize;
                     let span = bench.rcv.readable() + 4 * waits;
-                    prop_assert!(bench.rcv.buf.memory() <= 256.max(4 * span), "{:?}", bench.rcv.buf);
+                    prop_assert!(bench.buffer_memory() <= 256.max(4 * span), "{:?}", bench.rcv.reassembly);
                     // A range and up to two pieces each, and twice what the pieces hold.
-                    let apart = bench.allocated() - bench.rcv.buf.memory();
+                    let apart = bench.allocated() - bench.buffer_memory();
                     prop_assert!(apart <= 2 * waits + usize::from(ranges) * 200 + 512, "{apart} bytes apart");
                 }
                 Step::Resize(limit) => {
@@ -1136,9 +1141,10 @@ proptest! {
             prop_assert_eq!(bench.rcv.rcv_nxt(), start + expected + fins);
             prop_assert_eq!(bench.rcv.readable() as u32, expected - read);
             prop_assert!(bench.rcv.window.edge().ge(edge), "the edge never moves back");
-            prop_assert!(bench.rcv.buf.len() + bench.rcv.buf.ahead() <= largest as usize);
+            let (buf, waiting) = bench.rcv.reassembly.parts();
+            prop_assert!(buf.len() + buf.ahead() <= largest as usize);
             prop_assert!(fins <= 1);
-            if let Some(waiting) = &bench.rcv.waiting {
+            if let Some(waiting) = waiting {
                 prop_assert!(waiting.iter().count() <= usize::from(ranges));
             }
         }

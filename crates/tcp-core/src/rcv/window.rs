@@ -28,6 +28,7 @@
 //! a quarter per millisecond, down to three super-packets, by staying where they are while data
 //! arrives.
 
+use crate::counters::Counters;
 use crate::policy::ack::WindowHint;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
@@ -93,6 +94,8 @@ pub(super) struct RecvWindow {
     shift: u8,
     /// The application has set it.
     fixed: bool,
+    /// The window field last sent was zero.
+    closed: bool,
 }
 
 impl RecvWindow {
@@ -107,6 +110,7 @@ impl RecvWindow {
             rtt_so_far: u32::MAX,
             shift: 0,
             fixed: false,
+            closed: false,
         }
     }
 
@@ -187,6 +191,19 @@ impl RecvWindow {
     /// An ACK with this right edge was sent.
     pub(super) fn advertised(&mut self, edge: SeqNum) {
         self.edge = self.edge.max(edge);
+    }
+
+    /// A segment with this window field was sent.
+    #[inline]
+    pub(super) const fn on_field_sent(&mut self, counters: &mut Counters, field: u16) {
+        if self.closed != (field == 0) {
+            self.closed = field == 0;
+            if self.closed {
+                counters.tcp_to_zero_window_adv += 1;
+            } else {
+                counters.tcp_from_zero_window_adv += 1;
+            }
+        }
     }
 
     /// Whether the window opened by a read deserves a segment of its own.

@@ -1,7 +1,7 @@
 //! The way out: a full device, departures, shapers, deferral.
 
+use crate::ip::stray::ping;
 use crate::net::{A, B, Link, Net, Plan, Wire, address, bytes_from, host_config, socket};
-use crate::stray::ping;
 use ackline_tcp_core::events::WakeReason;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{

@@ -7,9 +7,9 @@
 //! their limits together.
 
 use crate::egress::Metronome;
-use crate::half_open::{ACK, FIN, RST, SYN, Segment, bytes, syn};
+use crate::ip::stray::ping;
 use crate::net::{A, host_config, socket};
-use crate::stray::ping;
+use crate::opens::half_open::{ACK, FIN, RST, SYN, Segment, bytes, syn};
 use ackline_tcp_core::config::{FastOpen, KeepAlive};
 use ackline_tcp_core::endpoint::{Host, Refusal, SynEvent};
 use ackline_tcp_core::policy::EgressScheduler;

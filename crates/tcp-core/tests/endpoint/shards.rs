@@ -1,8 +1,8 @@
 //! Several endpoints of one host: its limits hold for all of them together.
 
-use crate::fast_open::pass;
-use crate::half_open::{ACK, Bench, FIN, RST, Segment, peer, reply, syn};
 use crate::net::{A, host_config};
+use crate::opens::fast_open::pass;
+use crate::opens::half_open::{ACK, Bench, FIN, RST, Segment, peer, reply, syn};
 use ackline_tcp_core::config::{FastOpen, SynCookies};
 use ackline_tcp_core::endpoint::Host;
 use ackline_tcp_core::steering::Steering;

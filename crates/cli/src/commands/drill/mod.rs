@@ -9,7 +9,9 @@ use crate::output;
 use ackline::Registry;
 use ackline::runtime::netns::Namespace;
 use ackline_drill::kernel::Kernel;
-use ackline_drill::{IpVersion, Options, Outcome, Profile, Relax, Report, judge, run as run_script, run_on};
+use ackline_drill::{
+    IpVersion, Options, Outcome, Profile, Relaxations, Report, judge, run as run_script, run_on,
+};
 use ackline_observe::pcapng::{Blocks, Direction, LinkType, Packet};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -36,7 +38,7 @@ struct Results<'a> {
     passed: usize,
     failed: usize,
     unsupported: usize,
-    relax: Relax,
+    relax: Relaxations,
     scripts: Vec<ScriptResult<'a>>,
 }
 
@@ -88,7 +90,7 @@ fn options(args: &DrillArgs, registry: &Registry) -> Result<Options, Failure> {
             DrillProfile::Linux => Profile::Linux,
             DrillProfile::Rfc => Profile::Rfc,
         }),
-        relax: Relax {
+        relax: Relaxations {
             options: relaxes(DrillRelax::Options),
             window: relaxes(DrillRelax::Window),
             psh: relaxes(DrillRelax::Psh),
@@ -203,8 +205,8 @@ fn tell(args: &DrillArgs, options: &Options, cases: &[Case], reports: &[Report])
     }
 }
 
-fn relaxed(relax: Relax) -> String {
-    let Relax { options, window, psh, ack } = relax;
+fn relaxed(relax: Relaxations) -> String {
+    let Relaxations { options, window, psh, ack } = relax;
     let names = [(options, "options"), (window, "window"), (psh, "psh"), (ack, "ack")];
     let names: Vec<&str> = names.iter().filter(|(on, _)| *on).map(|(_, name)| *name).collect();
     if names.is_empty() { String::new() } else { format!(" (relaxed: {})", names.join(", ")) }

@@ -2,7 +2,7 @@
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use ackline_drill::{Captured, record};
+use ackline_drill::{CapturedPacket, record};
 use ackline_explain::Reader;
 use std::fs::File;
 use std::io::BufReader;
@@ -17,7 +17,7 @@ pub(super) fn run(capture: &Path, end: Option<SocketAddr>) -> Result<(), Failure
     let mut packets = vec![];
     while let Some(frame) = reader.next_frame().map_err(|error| unreadable(&error))? {
         if let Some(packet) = ip_packet(frame.link_type, frame.data) {
-            packets.push(Captured { at_ns: frame.at_ns, octets: packet.to_vec() });
+            packets.push(CapturedPacket { at_ns: frame.at_ns, octets: packet.to_vec() });
         }
     }
     let script = record(&packets, end).map_err(|error| unreadable(&error))?;

@@ -1,7 +1,7 @@
 //! The pages of `explain` with plots, in one file.
 
 use ackline_explain::picture::{Picture, Stroke};
-use ackline_explain::story::{Connection, Direction, Found, Story};
+use ackline_explain::story::{Connection, Direction, LossDetection, Story};
 use ackline_explain::text;
 use ackline_lab::report;
 use ackline_plot::{Chart, Kind, Line, Look, Panels, Span, Style, escaped};
@@ -95,10 +95,10 @@ fn sequence(name: &str, direction: &Direction, picture: &Picture) -> Chart {
         bars("sent", 0, picture.fresh.iter().copied()),
     ];
     let classes = [
-        (Found::Fast, "again, by SACK or duplicate ACKs", 1),
-        (Found::Timeout, "again, after a timeout", 3),
-        (Found::Probe, "again, tail loss probe", 4),
-        (Found::Unclear, "again, unclear", 8),
+        (LossDetection::Fast, "again, by SACK or duplicate ACKs", 1),
+        (LossDetection::Timeout, "again, after a timeout", 3),
+        (LossDetection::Probe, "again, tail loss probe", 4),
+        (LossDetection::Unclear, "again, unclear", 8),
     ];
     for (class, label, look) in classes {
         let those = || picture.again.iter().filter(|(_, found)| *found == class).map(|(stroke, _)| *stroke);

@@ -12,14 +12,14 @@ use super::accurate::Feedback;
 use super::positions::ORIGIN;
 use super::rtt::RoundTrips;
 use super::slow_start::SlowStartWatch;
-use super::stated::Stated;
+use super::stated_reason::StatedReason;
 use super::tally::Tally;
 use super::view::SenderView;
 use super::{Context, JUMBO};
 use crate::segment::Segment;
 use crate::story::{Cause, Direction, Marks};
 use ackline_tcp_core::wire::TcpFlags;
-use again::Repeated;
+use again::RepeatedRange;
 use std::net::SocketAddr;
 
 /// A larger jump of the sequence numbers is a hole of the capture, and no loss.
@@ -119,7 +119,7 @@ impl Flow {
         }
         let first = segment.seq.wrapping_add(u32::from(segment.has(TcpFlags::SYN)));
         let start = self.tally.place(first);
-        let stated = Stated::in_comment(segment.comment);
+        let stated = StatedReason::in_comment(segment.comment);
         self.stated |= stated.is_some();
         self.marks.capable += u64::from(segment.ecn == 1 || segment.ecn == 2 || segment.ecn == CE);
         self.marks.marked += u64::from(segment.ecn == CE);
@@ -149,7 +149,7 @@ impl Flow {
         let tsval = segment.options.timestamps.map(|timestamps| timestamps.val);
         let sent = self.tally.snd_nxt;
         if start < sent {
-            self.repeated(&Repeated { start, end: end.min(sent), at, stated }, tsval, context);
+            self.repeated(&RepeatedRange { start, end: end.min(sent), at, stated }, tsval, context);
         }
         if end > sent {
             self.fresh(start.max(sent), end, at, context);
@@ -166,13 +166,19 @@ impl Flow {
     }
 
     /// Window probes and keep-alives, which repeat the octet before the next one or have none.
-    fn is_probe(&mut self, segment: &Segment<'_>, start: u64, stated: Option<Stated>, has_fin: bool) -> bool {
+    fn is_probe(
+        &mut self,
+        segment: &Segment<'_>,
+        start: u64,
+        stated: Option<StatedReason>,
+        has_fin: bool,
+    ) -> bool {
         let tally = &mut self.tally;
         let end = start + u64::from(segment.length);
         let idle = tally.snd_una == tally.snd_nxt && !has_fin;
         let repeats = idle && start + 1 == tally.snd_una && end <= tally.snd_una;
         let shut = tally.window.zero > 0 && self.last_window == Some(0);
-        if stated == Some(Stated::WindowProbe)
+        if stated == Some(StatedReason::WindowProbe)
             || shut && segment.length <= 1 && (repeats || segment.length == 1 && !has_fin)
         {
             tally.window.probes += 1;
@@ -183,7 +189,7 @@ impl Flow {
             }
             return true;
         }
-        if stated == Some(Stated::KeepAlive) || repeats && segment.length <= 1 {
+        if stated == Some(StatedReason::KeepAlive) || repeats && segment.length <= 1 {
             tally.keep_alives += 1;
             return true;
         }

@@ -1,7 +1,7 @@
 //! What is kept of packets: their start, the checksum of the whole, and headers of segments and of
 //! the link.
 
-use super::{Captured, HERE, Hosts, THERE, place, read};
+use super::{CapturedPacket, HERE, Hosts, THERE, place, read};
 use crate::background::queue::Queue;
 use crate::background::run;
 use crate::capture::observer::CopyPackets;
@@ -16,7 +16,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 
 /// What is captured of data both ways, and of what ends the connection.
-fn exchange(snap_length: Option<u32>, split: bool, offload: bool) -> Vec<Captured> {
+fn exchange(snap_length: Option<u32>, split: bool, offload: bool) -> Vec<CapturedPacket> {
     let (_folder, path, mut options) = place();
     options.snap_length = snap_length.and_then(NonZeroU32::new);
     options.split = split;

@@ -11,9 +11,9 @@ use ackline_tcp_core::{Duration, Rate, TxBudget, Window};
 
 /// A congestion control that paces: a full segment per 10 ms.
 #[derive(Debug)]
-struct Paced;
+struct PacedControl;
 
-impl CongestionControl for Paced {
+impl CongestionControl for PacedControl {
     fn name(&self) -> &'static str {
         "paced"
     }
@@ -37,7 +37,7 @@ fn a_connection_names_its_policies_when_it_begins_and_when_one_is_replaced() {
     let capture = Capture::start(&path, options).expect("started");
     let mut hosts = Hosts::new(&capture, true);
     let id = hosts.send(1_000);
-    hosts.here.conn(id).expect("alive").set_congestion_control(hosts.now, &|_| Box::new(Paced));
+    hosts.here.conn(id).expect("alive").set_congestion_control(hosts.now, &|_| Box::new(PacedControl));
     assert_eq!(hosts.here.conn(id).expect("alive").write(hosts.now, &[1; 100]), Ok(100));
     hosts.settle();
     hosts.expire();
@@ -61,7 +61,7 @@ fn data_says_how_long_it_was_held_back() {
     let capture = Capture::start(&path, options).expect("started");
     let mut hosts = Hosts::new(&capture, false);
     let id = hosts.send(1_000);
-    hosts.here.conn(id).expect("alive").set_congestion_control(hosts.now, &|_| Box::new(Paced));
+    hosts.here.conn(id).expect("alive").set_congestion_control(hosts.now, &|_| Box::new(PacedControl));
     assert_eq!(hosts.here.conn(id).expect("alive").write(hosts.now, &[1; 3 * 1460]), Ok(3 * 1460));
     hosts.settle();
     for _ in 0..10 {

@@ -6,7 +6,7 @@ use crate::background::run;
 use crate::capture::Files;
 use crate::capture::notes::{MAX_CONNECTIONS, Notes};
 use crate::capture::observer::CopyEvents;
-use crate::capture::record::{Record, Sent};
+use crate::capture::record::{Record, SentPacket};
 use crate::capture::writer::Writer;
 use ackline_tcp_core::error::ConnError;
 use ackline_tcp_core::events::{TraceEvent, Tracer as _};
@@ -29,7 +29,7 @@ fn speaks_beside(others: &[TraceEvent]) -> bool {
     tracer.trace(Instant::ZERO, conn, &POLICIES);
     let Record::Packet(mut packet) = record(100) else { unreachable!() };
     let (reason, class) = (SendReason::NewData, SegmentClass::Data);
-    packet.sent = Some(Sent { conn: Some(conn), class, reason });
+    packet.sent = Some(SentPacket { conn: Some(conn), class, reason });
     queue.push(Record::Packet(packet), 1, 100, |bytes| bytes.extend(blob(100)));
     queue.close();
     let summary = run(Writer::new(Files::create(path.clone(), options).expect("created"), 0), &queue);

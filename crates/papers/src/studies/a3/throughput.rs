@@ -17,8 +17,8 @@ pub(super) fn plan() -> Result<Vec<Job>, ReproduceError> {
 }
 
 pub(super) fn evaluate(outputs: &Outputs) -> Result<Reproduction, ReproduceError> {
-    let whole = Measured::read(outputs, Copies::Whole)?;
-    let partial = Measured::read(outputs, Copies::Partial)?;
+    let whole = MeasuredRates::read(outputs, Copies::Whole)?;
+    let partial = MeasuredRates::read(outputs, Copies::Partial)?;
     let mut found = Reproduction { findings: whole.findings(), ..Reproduction::default() };
     found.checks.extend(whole.against_paper());
     found.checks.extend(whole.shape());
@@ -49,12 +49,12 @@ pub(super) fn is_locked(delayed: f64, a3: f64) -> bool {
 }
 
 /// Rates with one copy rule, KB/s.
-struct Measured {
+struct MeasuredRates {
     copies: Copies,
     rates: [Matrix; 3],
 }
 
-impl Measured {
+impl MeasuredRates {
     fn read(outputs: &Outputs, copies: Copies) -> Result<Self, ReproduceError> {
         let [delayed, a3, fewer] = Policy::ALL.map(|policy| runs::throughput(outputs, copies, policy));
         Ok(Self { copies, rates: [delayed?, a3?, fewer?] })

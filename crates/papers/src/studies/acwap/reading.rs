@@ -70,7 +70,7 @@ impl Flow {
 
 /// What is kept of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum Detail {
     /// Numbers alone.
     Numbers,
     /// Windows, round trips and the queue over time, too.
@@ -78,7 +78,7 @@ pub(super) enum Keep {
 }
 
 /// Reads a run.
-pub(super) fn read(outcome: Outcome, keep: Keep) -> Reading {
+pub(super) fn read(outcome: Outcome, keep: Detail) -> Reading {
     let Outcome { result, record, flow_of, .. } = outcome;
     let (from, until) = result.window_s;
     let inside = |at_ns: u64| (from..=until).contains(&(at_ns as f64 / 1e9));
@@ -95,7 +95,7 @@ pub(super) fn read(outcome: Outcome, keep: Keep) -> Reading {
         let lost: Vec<(u64, u32)> = all.iter().copied().filter(|(at, _)| inside(*at)).collect();
         let samples = conn.map_or(&[][..], |conn| &conn.samples);
         let series = |value: &dyn Fn(&ConnSample) -> Option<f64>| {
-            if keep == Keep::Numbers {
+            if keep == Detail::Numbers {
                 return vec![];
             }
             let points =
@@ -117,7 +117,7 @@ pub(super) fn read(outcome: Outcome, keep: Keep) -> Reading {
         }
     });
     let flows = flows.collect();
-    let queue = record.queues.first().filter(|_| keep == Keep::Series).map_or(vec![], |queue| {
+    let queue = record.queues.first().filter(|_| keep == Detail::Series).map_or(vec![], |queue| {
         thinned(queue.samples.iter().map(|at| (at.at_ns as f64 / 1e9, at.packets as f64)).collect())
     });
     let bottleneck = result.queues.first();

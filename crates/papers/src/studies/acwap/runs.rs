@@ -1,6 +1,6 @@
 //! The runs of each part.
 
-use super::reading::{Keep, read};
+use super::reading::{Detail, read};
 use crate::error::ReproduceError;
 use crate::job::Job;
 use crate::request::Request;
@@ -80,7 +80,7 @@ pub(super) const OTHERS: [Line; 3] = [
 
 /// Controls that send alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Alone {
+pub(super) enum SoloControl {
     /// HSTCP with a(w) of the table.
     Table,
     /// HSTCP with a(w) by the formula.
@@ -89,7 +89,7 @@ pub(super) enum Alone {
     Acwap,
 }
 
-impl Alone {
+impl SoloControl {
     /// Those that are alone on the paper's lines.
     pub(super) const ALL: [Self; 3] = [Self::Table, Self::Formula, Self::Acwap];
     /// Those on the others.
@@ -118,10 +118,10 @@ impl Alone {
 }
 
 /// The runs of one flow: line, who sends, noise.
-pub(super) fn alone(request: &Request) -> Vec<(Line, Alone, bool)> {
+pub(super) fn alone(request: &Request) -> Vec<(Line, SoloControl, bool)> {
     let mut all = vec![];
     for line in PAPERS.iter().filter(|line| line.quick || !request.quick) {
-        for who in Alone::ALL {
+        for who in SoloControl::ALL {
             all.push((*line, who, false));
             if !request.quick {
                 all.push((*line, who, true));
@@ -129,7 +129,7 @@ pub(super) fn alone(request: &Request) -> Vec<(Line, Alone, bool)> {
         }
     }
     for line in &OTHERS {
-        for who in Alone::TWO {
+        for who in SoloControl::TWO {
             all.extend([(*line, who, false), (*line, who, true)]);
         }
     }
@@ -253,7 +253,7 @@ fn shared(
         }
         let scenario = SHARED.with_set(given)?;
         jobs.extend((0..seeds(request)).map(|seed| {
-            let keep = if seed == 0 { Keep::Series } else { Keep::Numbers };
+            let keep = if seed == 0 { Detail::Series } else { Detail::Numbers };
             run(group.id(seed), &scenario, seed, keep)
         }));
     }
@@ -275,7 +275,7 @@ pub(super) fn beta(request: &Request) -> Result<Vec<Job>, ReproduceError> {
         ]);
         let scenario = SHARED.with_set(given)?;
         jobs.extend(
-            (0..seeds(request)).map(|seed| run(beta_id(tenths, seed), &scenario, seed, Keep::Numbers)),
+            (0..seeds(request)).map(|seed| run(beta_id(tenths, seed), &scenario, seed, Detail::Numbers)),
         );
     }
     Ok(jobs)
@@ -293,12 +293,12 @@ pub(super) fn single(request: &Request) -> Result<Vec<Job>, ReproduceError> {
         if noisy {
             given.push("link.acks.impairments=[{ kind = \"jitter\", limit = \"200us\" }]".to_owned());
         }
-        Ok(run(who.id(&line, noisy), &SINGLE.with_set(given)?, 0, Keep::Series))
+        Ok(run(who.id(&line, noisy), &SINGLE.with_set(given)?, 0, Detail::Series))
     });
     jobs.collect()
 }
 
-pub(super) fn run(id: String, scenario: &Arc<Scenario>, seed: u32, keep: Keep) -> Job {
+pub(super) fn run(id: String, scenario: &Arc<Scenario>, seed: u32, keep: Detail) -> Job {
     Job::outcome(id, &format!("acwap {keep:?}"), scenario, 0, seed, move |outcome| read(outcome, keep))
 }
 

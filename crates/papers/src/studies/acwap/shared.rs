@@ -12,7 +12,7 @@ use ackline_plot::{Chart, Line, Style};
 pub(super) const RATE: f64 = 1e9;
 
 /// A flow as the paper has it, the tolerances, and the independent model.
-struct Expected {
+struct ReferenceFlow {
     name: &'static str,
     rtt: &'static str,
     /// Percent of the link.
@@ -49,8 +49,8 @@ impl Drops {
     }
 }
 
-const TABLE_1_ROWS: [Expected; 4] = [
-    Expected {
+const TABLE_1_ROWS: [ReferenceFlow; 4] = [
+    ReferenceFlow {
         name: "H1",
         rtt: "60 ms",
         utilisation: 78.34,
@@ -60,7 +60,7 @@ const TABLE_1_ROWS: [Expected; 4] = [
         bounds: Bounds { utilisation: (78.0, 88.0), events: (73.0, 88.0), drops: Drops::Paper(25.0, 50.0) },
         model: "82-87 %; 75-76; 31-41; 6540-7735",
     },
-    Expected {
+    ReferenceFlow {
         name: "H2",
         rtt: "120 ms",
         utilisation: 7.96,
@@ -70,7 +70,7 @@ const TABLE_1_ROWS: [Expected; 4] = [
         bounds: Bounds { utilisation: (4.0, 10.0), events: (48.0, 70.0), drops: Drops::Model(3.0, 6.0) },
         model: "6.2-9.8 %; 49-57; 3.7-5.6",
     },
-    Expected {
+    ReferenceFlow {
         name: "H3",
         rtt: "180 ms",
         utilisation: 0.93,
@@ -80,7 +80,7 @@ const TABLE_1_ROWS: [Expected; 4] = [
         bounds: Bounds { utilisation: (0.0, 4.0), events: (36.0, 62.0), drops: Drops::Model(1.2, 3.0) },
         model: "1.4-2.4 %; 37-41; 1.7",
     },
-    Expected {
+    ReferenceFlow {
         name: "R1",
         rtt: "120 ms",
         utilisation: 1.71,
@@ -92,8 +92,8 @@ const TABLE_1_ROWS: [Expected; 4] = [
     },
 ];
 
-const TABLE_2_ROWS: [Expected; 3] = [
-    Expected {
+const TABLE_2_ROWS: [ReferenceFlow; 3] = [
+    ReferenceFlow {
         name: "f1",
         rtt: "60 ms",
         utilisation: 56.32,
@@ -103,7 +103,7 @@ const TABLE_2_ROWS: [Expected; 3] = [
         bounds: Bounds { utilisation: (52.0, 70.0), events: (30.0, 53.0), drops: Drops::Paper(1.0, 4.0) },
         model: "64-67 %; 32-33; 1.5-1.8",
     },
-    Expected {
+    ReferenceFlow {
         name: "f2",
         rtt: "120 ms",
         utilisation: 21.23,
@@ -113,7 +113,7 @@ const TABLE_2_ROWS: [Expected; 3] = [
         bounds: Bounds { utilisation: (17.0, 32.0), events: (15.0, 28.0), drops: Drops::Paper(1.0, 4.0) },
         model: "21-24 %; 15-18; 1.5-1.7",
     },
-    Expected {
+    ReferenceFlow {
         name: "f3",
         rtt: "180 ms",
         utilisation: 12.21,
@@ -249,8 +249,8 @@ fn ratio(above: &[f64], below: &[f64]) -> f64 {
     mean(above) / mean(below)
 }
 
-fn finding(of: &str, rows: &[Expected], runs: &Runs, checks: &str) -> Finding {
-    let list = |number: &dyn Fn(usize, &Expected) -> String| {
+fn finding(of: &str, rows: &[ReferenceFlow], runs: &Runs, checks: &str) -> Finding {
+    let list = |number: &dyn Fn(usize, &ReferenceFlow) -> String| {
         rows.iter().enumerate().map(|(flow, row)| number(flow, row)).collect::<Vec<_>>().join(", ")
     };
     let (shares, events) =
@@ -267,7 +267,7 @@ fn finding(of: &str, rows: &[Expected], runs: &Runs, checks: &str) -> Finding {
     )
 }
 
-fn table(id: &str, title: &str, rows: &[Expected], runs: &Runs) -> Table {
+fn table(id: &str, title: &str, rows: &[ReferenceFlow], runs: &Runs) -> Table {
     let columns = [
         "flow",
         "RTT",
@@ -305,7 +305,7 @@ fn table(id: &str, title: &str, rows: &[Expected], runs: &Runs) -> Table {
     )
 }
 
-fn checks(prefix: &str, rows: &[Expected], runs: &Runs) -> Vec<Check> {
+fn checks(prefix: &str, rows: &[ReferenceFlow], runs: &Runs) -> Vec<Check> {
     let mut checks = vec![];
     for (flow, row) in rows.iter().enumerate() {
         let id = |what: &str| format!("{prefix}/{}/{what}", row.name.to_lowercase());
@@ -336,7 +336,7 @@ fn checks(prefix: &str, rows: &[Expected], runs: &Runs) -> Vec<Check> {
 }
 
 /// The flows' windows over time in one run.
-fn windows(name: &str, title: &str, rows: &[Expected], runs: &Runs) -> Chart {
+fn windows(name: &str, title: &str, rows: &[ReferenceFlow], runs: &Runs) -> Chart {
     let flows = runs.runs.first().map_or(&[][..], |run| &run.flows);
     Chart {
         name: name.to_owned(),

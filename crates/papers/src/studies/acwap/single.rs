@@ -1,15 +1,15 @@
 //! One flow (A1 and A2): window, losses of an event and their distance; and no timeout on any line.
 
 use super::reading::{PACKET, Reading};
-use super::runs::{Alone, Line, OTHERS, PAPERS, alone};
+use super::runs::{Line, OTHERS, PAPERS, SoloControl, alone};
 use crate::error::ReproduceError;
 use crate::{Cell, Check, Finding, Outputs, Reproduction, Request, Table};
 use ackline_lab::stats::mean;
 use ackline_plot::{Chart, Style};
 
 /// What the paper and the independent model have for one flow.
-struct Expected {
-    who: Alone,
+struct ReferenceFlow {
+    who: SoloControl,
     line: &'static str,
     paper: &'static str,
     model: &'static str,
@@ -21,27 +21,27 @@ struct Expected {
 const POINTS: f64 = 3.0;
 
 const fn row(
-    who: Alone,
+    who: SoloControl,
     line: &'static str,
     paper: &'static str,
     model: &'static str,
     utilisation: f64,
-) -> Expected {
-    Expected { who, line, paper, model, utilisation }
+) -> ReferenceFlow {
+    ReferenceFlow { who, line, paper, model, utilisation }
 }
 
-const EXPECTED: [Expected; 11] = [
-    row(Alone::Table, "1200", "8400; 6; 26; 323", "8439; 7; 26; 324", 98.3),
-    row(Alone::Formula, "1200", "", "8440; 6; 28; 309", 98.4),
-    row(Alone::Acwap, "1200", "-; 4; 1; -", "-; 3 (per RTT); 1.3; -", 98.8),
-    row(Alone::Table, "1000", "8400; 6; 26; 323", "8419; 7; 26; 324", 97.3),
-    row(Alone::Formula, "1000", "", "8420; 7; 27; 309", 97.1),
-    row(Alone::Acwap, "1000", "-; 4; 1; -", "-; 2; 2; -", 99.1),
-    row(Alone::Table, "300", "8400; 6; 26; 323", "8428; 6; 26; 325", 91.8),
-    row(Alone::Formula, "300", "", "8429; 6; 28; 309", 91.9),
-    row(Alone::Acwap, "300", "-; 4; 1; -", "-; 4; 1.5; -", 94.3),
-    row(Alone::Acwap, "300m", "", "", 98.0),
-    row(Alone::Acwap, "150m", "", "", 97.0),
+const EXPECTED: [ReferenceFlow; 11] = [
+    row(SoloControl::Table, "1200", "8400; 6; 26; 323", "8439; 7; 26; 324", 98.3),
+    row(SoloControl::Formula, "1200", "", "8440; 6; 28; 309", 98.4),
+    row(SoloControl::Acwap, "1200", "-; 4; 1; -", "-; 3 (per RTT); 1.3; -", 98.8),
+    row(SoloControl::Table, "1000", "8400; 6; 26; 323", "8419; 7; 26; 324", 97.3),
+    row(SoloControl::Formula, "1000", "", "8420; 7; 27; 309", 97.1),
+    row(SoloControl::Acwap, "1000", "-; 4; 1; -", "-; 2; 2; -", 99.1),
+    row(SoloControl::Table, "300", "8400; 6; 26; 323", "8428; 6; 26; 325", 91.8),
+    row(SoloControl::Formula, "300", "", "8429; 6; 28; 309", 91.9),
+    row(SoloControl::Acwap, "300", "-; 4; 1; -", "-; 4; 1.5; -", 94.3),
+    row(SoloControl::Acwap, "300m", "", "", 98.0),
+    row(SoloControl::Acwap, "150m", "", "", 97.0),
 ];
 
 pub(super) fn evaluate(request: &Request, outputs: &Outputs) -> Result<Reproduction, ReproduceError> {
@@ -81,7 +81,7 @@ pub(super) fn evaluate(request: &Request, outputs: &Outputs) -> Result<Reproduct
                 beside.map_or(Cell::from(""), |row| number(row.utilisation, 1)),
             ],
         );
-        let hstcp: Reading = outputs.get(&Alone::Table.id(&line, noisy))?;
+        let hstcp: Reading = outputs.get(&SoloControl::Table.id(&line, noisy))?;
         let mut check = |check: Check| found.checks.push(check);
         let id = |what: &str| {
             format!("single/{}-{}{}/{what}", who.name(), line.id, if noisy { "-noise" } else { "" })
@@ -96,7 +96,7 @@ pub(super) fn evaluate(request: &Request, outputs: &Outputs) -> Result<Reproduct
             );
         }
         match who {
-            Alone::Acwap => acwap_checks(&line, noisy, &run, &hstcp, &id).into_iter().for_each(check),
+            SoloControl::Acwap => acwap_checks(&line, noisy, &run, &hstcp, &id).into_iter().for_each(check),
             _ if !noisy && PAPERS.contains(&line) => {
                 hstcp_checks(who, &line, &run, &id).into_iter().for_each(check);
             }
@@ -112,13 +112,13 @@ pub(super) fn evaluate(request: &Request, outputs: &Outputs) -> Result<Reproduct
     Ok(found)
 }
 
-fn hstcp_checks(who: Alone, line: &Line, run: &Reading, id: &dyn Fn(&str) -> String) -> Vec<Check> {
+fn hstcp_checks(who: SoloControl, line: &Line, run: &Reading, id: &dyn Fn(&str) -> String) -> Vec<Check> {
     let Some(flow) = run.flows.first() else { return vec![] };
     // The queue is full at C R / S + B; a round trip later, when the loss is known, the window has
     // grown by a(w) once more.
-    let (a, spacing) = if who == Alone::Table { (26.0, 323.0) } else { (27.3, 309.0) };
+    let (a, spacing) = if who == SoloControl::Table { (26.0, 323.0) } else { (27.3, 309.0) };
     let full = line.rate.1 * line.rtt.1 / (8.0 * PACKET) + f64::from(line.buffer) + a;
-    let drops = if who == Alone::Table { 26.0 } else { 28.0 };
+    let drops = if who == SoloControl::Table { 26.0 } else { 28.0 };
     let mut drops_check = Check::within(
         id("drops"),
         "losses of a congestion event",
@@ -127,7 +127,7 @@ fn hstcp_checks(who: Alone, line: &Line, run: &Reading, id: &dyn Fn(&str) -> Str
     );
     let mut spacing_check =
         Check::near(id("distance"), "packets between two losses", mean(&flow.spacing), spacing, 0.03);
-    if who == Alone::Table {
+    if who == SoloControl::Table {
         drops_check = drops_check.paper(26.0);
         spacing_check = spacing_check.paper(323.0);
     }
@@ -193,7 +193,7 @@ fn acwap_checks(
 
 fn findings(outputs: &Outputs) -> Result<Vec<Finding>, ReproduceError> {
     let [first, .., third] = PAPERS;
-    let run = |who: Alone, line: &Line| outputs.get::<Reading>(&who.id(line, false));
+    let run = |who: SoloControl, line: &Line| outputs.get::<Reading>(&who.id(line, false));
     let numbers = |run: &Reading| {
         let flow = run.flows.first();
         let of = |value: fn(&super::reading::Flow) -> f64| flow.map_or(0.0, value);
@@ -204,9 +204,9 @@ fn findings(outputs: &Outputs) -> Result<Vec<Finding>, ReproduceError> {
             of(|flow| mean(&flow.spacing)),
         )
     };
-    let (window, events, drops, distance) = numbers(&run(Alone::Table, &first)?);
-    let (_, acwap_events, acwap_drops, _) = numbers(&run(Alone::Acwap, &third)?);
-    let slow = run(Alone::Acwap, &OTHERS[1])?;
+    let (window, events, drops, distance) = numbers(&run(SoloControl::Table, &first)?);
+    let (_, acwap_events, acwap_drops, _) = numbers(&run(SoloControl::Acwap, &third)?);
+    let slow = run(SoloControl::Acwap, &OTHERS[1])?;
     Ok(vec![
         Finding::new(
             "HSTCP alone (Figure 2): what a full queue costs",
@@ -230,7 +230,7 @@ fn findings(outputs: &Outputs) -> Result<Vec<Finding>, ReproduceError> {
 /// The paper's Figures 2, 3 and 6.
 fn figures(outputs: &Outputs) -> Result<Vec<Chart>, ReproduceError> {
     let [line, ..] = PAPERS;
-    let runs: Vec<(&str, Reading)> = Alone::TWO
+    let runs: Vec<(&str, Reading)> = SoloControl::TWO
         .into_iter()
         .map(|who| Ok((who.name(), outputs.get(&who.id(&line, false))?)))
         .collect::<Result<_, ReproduceError>>()?;

@@ -35,7 +35,7 @@ struct Point {
 }
 
 /// What a line shows of a point.
-type Of = fn(&Point) -> &[f64];
+type Quantity = fn(&Point) -> &[f64];
 
 fn point(outputs: &Outputs, tenths: u32, seeds: u32) -> Result<Point, ReproduceError> {
     let runs: Vec<Reading> =
@@ -126,7 +126,7 @@ fn table(points: &[Point]) -> Table {
 }
 
 fn checks(points: &[Point]) -> Vec<Check> {
-    let rises = |of: Of| {
+    let rises = |of: Quantity| {
         let steps = points.windows(2).map(|pair| match pair {
             [a, b] => mean(of(b)) - mean(of(a)),
             _ => 0.0,
@@ -161,7 +161,7 @@ fn checks(points: &[Point]) -> Vec<Check> {
 }
 
 fn figures(points: &[Point]) -> Vec<Chart> {
-    let chart = |name: &str, title: &str, y_label: &str, lines: &[(&str, Of)]| Chart {
+    let chart = |name: &str, title: &str, y_label: &str, lines: &[(&str, Quantity)]| Chart {
         name: name.to_owned(),
         title: title.to_owned(),
         x_label: "beta".to_owned(),

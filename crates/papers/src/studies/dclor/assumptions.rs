@@ -17,13 +17,13 @@ const SEEDS: u32 = 5;
 const SHARE: f64 = 0.25;
 
 /// A filling.
-struct Filling {
+struct Assumption {
     id: String,
     what: String,
     shape: Shape,
 }
 
-fn fillings(request: &Request) -> Vec<Filling> {
+fn fillings(request: &Request) -> Vec<Assumption> {
     let mut fillings = vec![];
     for frozen in [true, false] {
         for kilo in [1_024, 1_000] {
@@ -39,7 +39,7 @@ fn fillings(request: &Request) -> Vec<Filling> {
                         format!("node.path.stall_stops_service={frozen}"),
                     ];
                     let stalls = if frozen { "service stops" } else { "arrivals only" };
-                    fillings.push(Filling {
+                    fillings.push(Assumption {
                         id: format!("{frozen}-{kilo}-{wait_s}-{window}"),
                         what: format!("{stalls}, KB {kilo}, waits to {wait_s} s, IW {window}"),
                         shape,
@@ -55,7 +55,7 @@ fn seeds(request: &Request) -> u32 {
     request.seeds.map_or(SEEDS, |seeds| seeds.clamp(1, SEEDS))
 }
 
-fn id(filling: &Filling, place: usize, response: &str, seed: u32) -> String {
+fn id(filling: &Assumption, place: usize, response: &str, seed: u32) -> String {
     format!("assumptions/{}/{}/{response}/{seed}", filling.id, ROWS[place].app)
 }
 

@@ -1,6 +1,6 @@
 //! Orders that the draft's numbers have, and that must come out.
 
-use super::paper::{COLUMNS, Printed, ROWS};
+use super::paper::{COLUMNS, PrintedNumbers, ROWS};
 use super::runs::{Runs, differences, mean};
 use crate::reproduction::check::Check;
 use ackline_lab::stats::Estimate;
@@ -105,7 +105,7 @@ pub(super) fn efficiency_orders(place: usize, kind: Kind, columns: &[&Runs; 4]) 
 /// The first response's number is to be so many times the second's.
 fn order(
     size: u64,
-    printed: &Printed,
+    printed: &PrintedNumbers,
     kind: Kind,
     id: String,
     (above, factor, below): (usize, f64, usize),

@@ -18,12 +18,12 @@ pub(super) struct Row {
     /// Connections at a time.
     pub(super) connections: u64,
     /// Tables 3 to 5, and this row of Table 6; `None` if the draft prints nothing.
-    pub(super) printed: Option<Printed>,
+    pub(super) printed: Option<PrintedNumbers>,
 }
 
 /// Numbers of the four columns.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Printed {
+pub(super) struct PrintedNumbers {
     /// Its table.
     pub(super) table: &'static str,
     /// Mean download time, s.
@@ -46,7 +46,7 @@ pub(super) const ROWS: [Row; 5] = [
         size: 5,
         files: 2_000,
         connections: 6,
-        printed: Some(Printed {
+        printed: Some(PrintedNumbers {
             table: "3",
             mean: [2.3869, 2.4162, 2.3962, 2.4049],
             variance: [3.2473, 10.2579, 3.2164, 4.0466],
@@ -60,7 +60,7 @@ pub(super) const ROWS: [Row; 5] = [
         size: 10,
         files: 1_000,
         connections: 5,
-        printed: Some(Printed {
+        printed: Some(PrintedNumbers {
             table: "4",
             mean: [3.4547, 4.0560, 3.7314, 3.7317],
             variance: [4.7452, 19.7828, 7.6378, 8.4576],
@@ -74,7 +74,7 @@ pub(super) const ROWS: [Row; 5] = [
         size: 100,
         files: 100,
         connections: 5,
-        printed: Some(Printed {
+        printed: Some(PrintedNumbers {
             table: "5",
             mean: [24.6297, 26.1017, 26.7425, 25.5325],
             variance: [66.0804, 98.4933, 98.9363, 78.1667],

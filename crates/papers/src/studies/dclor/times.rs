@@ -2,7 +2,7 @@
 
 use super::mix::edges;
 use super::orders::{Kind, orders};
-use super::paper::{COLUMNS, HEADS, Printed, ROWS};
+use super::paper::{COLUMNS, HEADS, PrintedNumbers, ROWS};
 use super::responses::{RESPONSES, of_the_draft};
 use super::runs::{Reading, Runs, differences, mean};
 use crate::error::ReproduceError;
@@ -53,7 +53,7 @@ pub(super) fn evaluate(
     Ok(found)
 }
 
-fn finding(place: usize, printed: &Printed, columns: &[&Runs; 4]) -> Finding {
+fn finding(place: usize, printed: &PrintedNumbers, columns: &[&Runs; 4]) -> Finding {
     let written = |means: [f64; 4], variances: [f64; 4]| {
         let one =
             |column: usize| format!("{} {:.2} / {:.1}", HEADS[column], means[column], variances[column]);
@@ -64,7 +64,7 @@ fn finding(place: usize, printed: &Printed, columns: &[&Runs; 4]) -> Finding {
     Finding::new(of, written(printed.mean, printed.variance), ours, format!("{}/", printed.table))
 }
 
-fn variance_bounds(printed: &Printed, column: usize) -> (f64, f64) {
+fn variance_bounds(printed: &PrintedNumbers, column: usize) -> (f64, f64) {
     let (low, high) = printed.variance_factors;
     (low * printed.variance[column], high * printed.variance[column])
 }

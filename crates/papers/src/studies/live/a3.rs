@@ -1,12 +1,12 @@
 //! Chang, Chan and Yeung: pairs of buffers that lock, with the kernel at either end.
 
-use super::{Live, part};
+use super::{LiveStudy, part};
 use crate::live::{Experiment, Measure, Point, goodput_kbps};
 use crate::scenario;
 use crate::study::Paper;
 use ackline_lab::results::RunResult;
 
-pub(super) const LIVE: Live = Live {
+pub(super) const LIVE: LiveStudy = LiveStudy {
     paper: Paper {
         name: "a3 --live",
         stem: "a3-csa3-live",

@@ -1,11 +1,11 @@
 //! Su, Pan, Wang and Wan: a flow of HSTCP or ACWAP beside one of the kernel.
 
-use super::{Live, part};
+use super::{LiveStudy, part};
 use crate::live::{Experiment, Measure, Point, goodput_kbps};
 use crate::scenario;
 use crate::study::Paper;
 
-pub(super) const LIVE: Live = Live {
+pub(super) const LIVE: LiveStudy = LiveStudy {
     paper: Paper {
         name: "acwap --live",
         stem: "hstcp-acwap-live",

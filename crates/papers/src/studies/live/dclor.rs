@@ -1,13 +1,13 @@
 //! Swami and Le: a transfer over a path that stands still, to a receiver of the kernel, and the
 //! kernel's own sender.
 
-use super::{Live, part};
+use super::{LiveStudy, part};
 use crate::live::{Experiment, Measure, Point};
 use crate::scenario;
 use crate::study::Paper;
 use ackline_lab::results::{FlowResult, RunResult};
 
-pub(super) const LIVE: Live = Live {
+pub(super) const LIVE: LiveStudy = LiveStudy {
     paper: Paper {
         name: "dclor --live",
         stem: "dclor-live",

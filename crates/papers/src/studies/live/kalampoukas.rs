@@ -1,12 +1,12 @@
 //! Kalampoukas, Varma and Ramakrishnan: an upload and a download of one stack, the kernel at the
 //! far end.
 
-use super::{Live, part};
+use super::{LiveStudy, part};
 use crate::live::{Experiment, Measure, Point, goodput_kbps};
 use crate::scenario;
 use crate::study::Paper;
 
-pub(super) const LIVE: Live = Live {
+pub(super) const LIVE: LiveStudy = LiveStudy {
     paper: Paper {
         name: "kalampoukas --live",
         stem: "kalampoukas-live",

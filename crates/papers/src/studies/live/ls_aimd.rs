@@ -1,13 +1,13 @@
 //! Ahmed: flows with less than two segments per round trip, beside those of the kernel.
 
-use super::{Live, part};
+use super::{LiveStudy, part};
 use crate::live::{Experiment, Measure, Point, goodput_kbps};
 use crate::scenario;
 use crate::study::Paper;
 use ackline_lab::results::{QueueResult, RunResult};
 use ackline_lab::stats::Spread;
 
-pub(super) const LIVE: Live = Live {
+pub(super) const LIVE: LiveStudy = LiveStudy {
     paper: Paper {
         name: "ls-aimd --live",
         stem: "ls-aimd-live",

@@ -15,14 +15,14 @@ pub const LIVE: &[&dyn Study] = &[&a3::LIVE, &kalampoukas::LIVE, &dclor::LIVE, &
 
 /// The live part of a paper.
 #[derive(Clone, Copy, Debug)]
-struct Live {
+struct LiveStudy {
     paper: Paper,
     parts: &'static [Part],
     page: &'static str,
     pins: &'static str,
 }
 
-impl Study for Live {
+impl Study for LiveStudy {
     fn paper(&self) -> &Paper {
         &self.paper
     }

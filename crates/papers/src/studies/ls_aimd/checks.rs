@@ -5,7 +5,7 @@
 //! round trip; factors and orders if it has less.
 
 use super::experiment::{AQMS, Aqm, Case, EXPERIMENTS, Experiment, Sender};
-use super::measured::Measured;
+use super::measurement::Measurement;
 use super::readings::{DESIGN, OFF, PRINTED_D, PROTOTYPE, RTT};
 use super::thesis::{corrected_mean, thesis};
 use crate::Check;
@@ -13,13 +13,13 @@ use crate::Check;
 /// What was measured of each case.
 pub(super) trait Results {
     /// The mean over runs.
-    fn get(&self, case: &Case) -> Option<&Measured>;
+    fn get(&self, case: &Case) -> Option<&Measurement>;
 
     /// Each run.
-    fn runs(&self, case: &Case) -> &[Measured];
+    fn runs(&self, case: &Case) -> &[Measurement];
 
     /// One number of each run.
-    fn values(&self, case: &Case, get: impl Fn(&Measured) -> f64) -> Vec<f64> {
+    fn values(&self, case: &Case, get: impl Fn(&Measurement) -> f64) -> Vec<f64> {
         self.runs(case).iter().map(get).collect()
     }
 }
@@ -60,7 +60,7 @@ pub(super) fn saturated(case: &Case) -> bool {
 }
 
 /// The checks of one run by itself.
-pub(super) fn of_case(case: &Case, measured: &Measured, whole: bool) -> Vec<Check> {
+pub(super) fn of_case(case: &Case, measured: &Measurement, whole: bool) -> Vec<Check> {
     let mut checks = vec![];
     let id = |what: &str| format!("{case}/{what}");
     let what = |what: &str| format!("{}, experiment {}: {what}", case.sender.name(case.aqm), case.of.name);
@@ -114,7 +114,7 @@ pub(super) fn of_case(case: &Case, measured: &Measured, whole: bool) -> Vec<Chec
 /// The delay's deviation, within `factor` of the thesis'.
 fn spread(
     case: &Case,
-    measured: &Measured,
+    measured: &Measurement,
     factor: f64,
     id: &impl Fn(&str) -> String,
     what: &impl Fn(&str) -> String,
@@ -127,7 +127,7 @@ fn spread(
 /// Spread and percentiles if LS-AIMD has more than a segment per round trip.
 fn deviation(
     case: &Case,
-    measured: &Measured,
+    measured: &Measurement,
     checks: &mut Vec<Check>,
     id: &impl Fn(&str) -> String,
     what: &impl Fn(&str) -> String,
@@ -144,19 +144,19 @@ fn deviation(
     }
 }
 
-struct Of<'a, R: Results> {
+struct AqmResults<'a, R: Results> {
     results: &'a R,
     aqm: Aqm,
 }
 
-impl<R: Results> Of<'_, R> {
-    fn read(&self, of: &Experiment, sender: Sender, get: impl Fn(&Measured) -> f64) -> f64 {
+impl<R: Results> AqmResults<'_, R> {
+    fn read(&self, of: &Experiment, sender: Sender, get: impl Fn(&Measurement) -> f64) -> f64 {
         let case = Case { of: *of, aqm: self.aqm, sender, reading: PROTOTYPE };
         self.results.get(&case).map_or(f64::NAN, get)
     }
 
     /// Values over base RTTs 250 to 1,000 us.
-    fn over_base(&self, jumbo: bool, sender: Sender, get: impl Fn(&Measured) -> f64) -> Vec<f64> {
+    fn over_base(&self, jumbo: bool, sender: Sender, get: impl Fn(&Measurement) -> f64) -> Vec<f64> {
         let runs = EXPERIMENTS.iter().filter(|of| of.varies() && of.jumbo() == jumbo);
         runs.map(|of| self.read(of, sender, &get)).collect()
     }
@@ -170,7 +170,7 @@ fn least_fall(values: &[f64]) -> f64 {
 /// The claims about shapes of one AQM, S1 to S4, S6 and S8: orders between runs.
 pub(super) fn claims_of_aqm(results: &impl Results, aqm: Aqm, whole: bool) -> Vec<Check> {
     let mut checks = vec![];
-    let of = Of { results, aqm };
+    let of = AqmResults { results, aqm };
     let id = |claim: &str| format!("{}/shape/{claim}", aqm.table());
     let settled = whole || aqm != Aqm::Ramp;
     let srtt = of.over_base(true, Sender::Aimd, |run| run.srtt_us);
@@ -239,7 +239,7 @@ pub(super) fn claims_of_aqm(results: &impl Results, aqm: Aqm, whole: bool) -> Ve
         ));
     }
     if let (Some(a), Some(b)) = (named("3A"), named("3B")) {
-        let wait = |run: &Measured| run.srtt_us - run.srtt_pace_us;
+        let wait = |run: &Measurement| run.srtt_us - run.srtt_pace_us;
         let (without, with) = (of.read(&a, Sender::Full, wait), of.read(&b, Sender::Full, wait));
         let check = Check::at_least(
             id("S8"),
@@ -255,7 +255,7 @@ pub(super) fn claims_of_aqm(results: &impl Results, aqm: Aqm, whole: bool) -> Ve
 /// S5 and S7: if LS-AIMD has more than a segment per round trip.
 pub(super) fn marking_order(results: &impl Results) -> Vec<Check> {
     let mut checks = vec![];
-    let read = |of: &Experiment, aqm, get: fn(&Measured) -> f64| {
+    let read = |of: &Experiment, aqm, get: fn(&Measurement) -> f64| {
         let case = Case { of: *of, aqm, sender: Sender::Full, reading: PROTOTYPE };
         results.get(&case).map_or(f64::NAN, get)
     };
@@ -295,7 +295,7 @@ pub(super) fn of_scale(results: &impl Results) -> Vec<Check> {
     let mut checks = vec![];
     for aqm in [Aqm::Step, Aqm::Instantaneous] {
         for of in EXPERIMENTS.into_iter().filter(Experiment::varies) {
-            let read = |sender, get: fn(&Measured) -> f64| {
+            let read = |sender, get: fn(&Measurement) -> f64| {
                 let case = Case { of, aqm, sender, reading: DESIGN };
                 results.get(&case).map_or(f64::NAN, get)
             };

@@ -2,7 +2,7 @@
 
 use super::checks::Results;
 use super::experiment::{Aqm, Case, EXPERIMENTS, Sender};
-use super::measured::Measured;
+use super::measurement::Measurement;
 use super::readings::{DESIGN, Reading};
 use crate::Figure;
 use ackline_lab::Outcome;
@@ -11,9 +11,9 @@ use ackline_plot::{Chart, Line, Panels, Style};
 use serde::{Deserialize, Serialize};
 
 /// Label and value of what is drawn.
-type Drawn = (&'static str, fn(&Measured) -> f64);
+type PlottedQuantity = (&'static str, fn(&Measurement) -> f64);
 
-const DRAWN: [Drawn; 3] = [
+const DRAWN: [PlottedQuantity; 3] = [
     ("mean queueing delay [us]", |run| run.exact.mean),
     ("share of packets marked", |run| run.marked),
     ("utilisation", |run| run.utilisation),
@@ -66,7 +66,7 @@ pub(super) fn over_base(results: &impl Results, aqm: Aqm, senders: &[Sender], re
 
 /// A tenth of a second of one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Inside {
+pub(super) struct Excerpt {
     /// The first flow's window and threshold, in segments: (ms, W, S).
     windows: Vec<(f64, f64, f64)>,
     /// Bytes that wait: (ms, us at the link's rate).
@@ -77,7 +77,7 @@ pub(super) struct Inside {
     srtt_pace: Vec<(f64, f64)>,
 }
 
-impl Inside {
+impl Excerpt {
     /// The last 100 ms of the run.
     pub(super) fn of(outcome: &Outcome, smss: f64, rate_mbit: f64) -> Self {
         let until_ns = (outcome.result.window_s.1 * 1e9) as u64;

@@ -2,7 +2,7 @@
 //! serialisation.
 
 use super::experiment::{Aqm, Case, EXPERIMENTS, Sender};
-use super::measured::Measured;
+use super::measurement::Measurement;
 use super::readings::DESIGN;
 use crate::{Cell, Check, Outputs, ReproduceError, Reproduction, Table};
 
@@ -33,7 +33,7 @@ pub(super) fn evaluate(outputs: &Outputs) -> Result<Reproduction, ReproduceError
     let mut table = Table::new("ideal", title).columns(["", "", "", "closed form", "model", "measured"]);
     let mut checks = vec![];
     for (case, model) in cases() {
-        let run: Measured = outputs.get(&job_id(&case))?;
+        let run: Measurement = outputs.get(&job_id(&case))?;
         let saturated = case.sender == Sender::Aimd;
         let floor = case.of.floor_queue_us(case.of.frame_us());
         let closed = if saturated { Cell::number(floor, 0) } else { Cell::from("-") };

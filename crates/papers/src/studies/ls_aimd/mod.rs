@@ -6,7 +6,7 @@ mod experiment;
 mod figures;
 mod findings;
 mod ideal;
-mod measured;
+mod measurement;
 mod readings;
 mod runs;
 mod tables;
@@ -21,8 +21,8 @@ use crate::study::{Paper, Part, Study};
 use checks::Results;
 use compared::compared;
 use experiment::{AQMS, Aqm, Case, Sender};
-use figures::Inside;
-use measured::Measured;
+use figures::Excerpt;
+use measurement::Measurement;
 use readings::{DESIGN, PROTOTYPE};
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ impl Study for LsAimd {
     }
 
     fn reading(&self) -> &[&str] {
-        &["ls_aimd/measured.rs", "ls_aimd/figures.rs"]
+        &["ls_aimd/measurement.rs", "ls_aimd/figures.rs"]
     }
 
     fn pins(&self) -> &str {
@@ -167,11 +167,11 @@ fn inside(outputs: &Outputs) -> Result<Reproduction, ReproduceError> {
     for name in ["3A", "4E"] {
         let mut runs = vec![];
         for case in runs::seen_from_within().into_iter().filter(|case| case.of.name == name) {
-            let inside: Inside = outputs.get(&runs::inside_id(&case))?;
+            let inside: Excerpt = outputs.get(&runs::inside_id(&case))?;
             runs.push((case.reading.what, inside));
         }
         let title = format!("Experiment {name}, step, LS-AIMD DCTCP C=1, the last 100 ms");
-        found.figures.push(Inside::figure(&format!("inside-{name}"), title, &runs));
+        found.figures.push(Excerpt::figure(&format!("inside-{name}"), title, &runs));
     }
     Ok(found)
 }
@@ -191,24 +191,24 @@ fn extent(request: &Request) -> Option<String> {
 }
 
 /// What was measured of each case: the mean over seeds, and each run.
-struct Means(BTreeMap<String, (Measured, Vec<Measured>)>);
+struct Means(BTreeMap<String, (Measurement, Vec<Measurement>)>);
 
 impl Means {
     fn read(cases: &[Case], request: &Request, outputs: &Outputs) -> Result<Self, ReproduceError> {
         let mean = |case: &Case| {
             let runs = runs::of_case(case, request, outputs)?;
-            Ok((case.to_string(), (Measured::mean(&runs), runs)))
+            Ok((case.to_string(), (Measurement::mean(&runs), runs)))
         };
         cases.iter().map(mean).collect::<Result<_, _>>().map(Self)
     }
 }
 
 impl Results for Means {
-    fn get(&self, case: &Case) -> Option<&Measured> {
+    fn get(&self, case: &Case) -> Option<&Measurement> {
         Some(&self.0.get(&case.to_string())?.0)
     }
 
-    fn runs(&self, case: &Case) -> &[Measured] {
+    fn runs(&self, case: &Case) -> &[Measurement] {
         self.0.get(&case.to_string()).map_or(&[], |(_, runs)| runs)
     }
 }

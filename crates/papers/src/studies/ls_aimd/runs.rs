@@ -2,9 +2,9 @@
 
 use super::compared::compared;
 use super::experiment::{Aqm, Case, EXPERIMENTS, Length, Sender};
-use super::figures::Inside;
+use super::figures::Excerpt;
 use super::ideal;
-use super::measured::Measured;
+use super::measurement::Measurement;
 use super::readings::{DESIGN, PROTOTYPE};
 use crate::error::ReproduceError;
 use crate::job::{Job, Outputs};
@@ -37,7 +37,7 @@ fn of_cases(cases: &[Case], request: &Request) -> Result<Vec<Job>, ReproduceErro
     for case in cases {
         let scenario = Arc::new(scenario.with_set(case.settings(length(request)))?);
         for seed in 0..seeds(request) {
-            jobs.push(Job::outcome(run_id(case, seed), "measured", &scenario, 0, seed, Measured::of));
+            jobs.push(Job::outcome(run_id(case, seed), "measured", &scenario, 0, seed, Measurement::of));
         }
     }
     Ok(jobs)
@@ -48,7 +48,7 @@ pub(super) fn of_case(
     case: &Case,
     request: &Request,
     outputs: &Outputs,
-) -> Result<Vec<Measured>, ReproduceError> {
+) -> Result<Vec<Measurement>, ReproduceError> {
     (0..seeds(request)).map(|seed| outputs.get(&run_id(case, seed))).collect()
 }
 
@@ -59,7 +59,7 @@ pub(super) fn of_ideal() -> Result<Vec<Job>, ReproduceError> {
         let mut settings = case.settings(Length::Short);
         settings.push(case.ideal_path());
         let scenario = TESTBED.with_set(settings)?;
-        jobs.push(Job::outcome(ideal::job_id(&case), "measured", &scenario, 0, 0, Measured::of));
+        jobs.push(Job::outcome(ideal::job_id(&case), "measured", &scenario, 0, 0, Measurement::of));
     }
     Ok(jobs)
 }
@@ -72,7 +72,7 @@ pub(super) fn from_within() -> Result<Vec<Job>, ReproduceError> {
         settings.push("measure.interval=250us".to_owned());
         let scenario = TESTBED.with_set(settings)?;
         let (smss, rate) = (f64::from(case.of.smss()), f64::from(case.of.rate_mbit));
-        let read = move |outcome| Inside::of(&outcome, smss, rate);
+        let read = move |outcome| Excerpt::of(&outcome, smss, rate);
         jobs.push(Job::outcome(inside_id(&case), "inside", &scenario, 0, 0, read));
     }
     Ok(jobs)

@@ -3,7 +3,7 @@
 use super::checks::{Results, mean_bounds, saturated};
 use super::compared::COMPARED;
 use super::experiment::{AQMS, Aqm, Case, EXPERIMENTS, Experiment, Sender};
-use super::measured::Measured;
+use super::measurement::Measurement;
 use super::readings::{DESIGN, PROTOTYPE, READINGS};
 use super::thesis::{STATISTICS, model, thesis};
 use crate::{Cell, Table};
@@ -13,7 +13,7 @@ use ackline_lab::stats::Estimate;
 const GROUPS: [(&str, std::ops::Range<usize>); 3] = [("1-3B", 0..4), ("4A-4D", 4..8), ("4E-4H", 8..12)];
 
 /// What it is, digits behind the point, value.
-type Column = (&'static str, usize, fn(&Measured) -> f64);
+type Column = (&'static str, usize, fn(&Measurement) -> f64);
 
 const REST: [Column; 4] = [
     ("utilisation", 4, |run| run.utilisation),

@@ -58,7 +58,7 @@ fn data_without_memory_is_dropped_and_comes_again() {
     assert!(!bench.arrive(2_048, 3_048).readable);
     bench.arrive(5_000, 6_000);
     assert_eq!((bench.offset(), bench.counters.tcp_rcv_q_drop, bench.counters.tcp_ofo_drop), (2_048, 2, 1));
-    assert_eq!(bench.rcv.out_of_order_bytes(), 0);
+    assert_eq!(bench.rcv.reassembly.out_of_order_bytes(), 0);
     assert_eq!(bench.read(5_000), stream(0, 2_048));
     bench.arrive(2_048, 3_048);
     bench.budget = Budget::new(None, 50, 66);

@@ -31,13 +31,13 @@ fn scattered_bytes_cost_what_their_ranges_do() {
     }
     assert_eq!(bench.counters.tcp_ofo_drop, 0);
     assert!(bench.allocated() < 512 * 128, "{} bytes", bench.allocated());
-    assert!(bench.rcv.buf.memory() <= 2_048, "four times what is held");
+    assert!(bench.buffer_memory() <= 2_048, "four times what is held");
     bench.arrive(59_990, 59_991);
     assert_eq!(bench.counters.tcp_ofo_drop, 1);
     bench.arrive(0, 60_000);
     assert_eq!(bench.read(60_000), stream(0, 60_000));
     assert_eq!(
-        bench.allocated() - bench.rcv.buf.memory(),
+        bench.allocated() - bench.buffer_memory(),
         size_of::<Assembler>() + 512 * 12,
         "only the ranges' memory"
     );
@@ -66,7 +66,7 @@ fn behind_a_small_hole_the_buffer_takes_everything() {
         bench.arrive(segment * 2_000, (segment + 1) * 2_000);
     }
     assert_eq!(
-        bench.allocated() - bench.rcv.buf.memory(),
+        bench.allocated() - bench.buffer_memory(),
         size_of::<Assembler>() + 4 * 12,
         "a range, and no piece"
     );
@@ -84,7 +84,7 @@ fn behind_a_large_hole_memory_follows_the_data() {
         let allocated = bench.allocated();
         assert!(allocated <= 16 * held + RANGES, "{allocated} bytes for {held}");
     }
-    assert!(bench.rcv.buf.memory() > 0, "the last ones are in the buffer");
+    assert!(bench.buffer_memory() > 0, "the last ones are in the buffer");
     bench.arrive(0, 40_000);
     assert_eq!(bench.read(60_000), stream(0, 60_000));
 }
@@ -96,7 +96,7 @@ fn what_was_dense_and_is_sparse_moves_apart() {
     // buffer.
     bench.arrive(1_000, 30_000);
     bench.arrive(50_000, 50_001);
-    assert_eq!(bench.rcv.buf.memory(), 65_536);
+    assert_eq!(bench.buffer_memory(), 65_536);
     bench.arrive(0, 1_000);
     assert_eq!(bench.read(30_000), stream(0, 30_000));
     assert!(bench.rcv.has_spare_memory());
@@ -117,6 +117,6 @@ fn a_nearly_empty_buffer_shrinks_around_what_is_unread() {
     assert_eq!(bench.read(49_900), stream(0, 49_900));
     assert!(bench.rcv.has_spare_memory());
     bench.rcv.trim();
-    assert_eq!((bench.rcv.buf.memory(), bench.rcv.has_spare_memory()), (256, false));
+    assert_eq!((bench.buffer_memory(), bench.rcv.has_spare_memory()), (256, false));
     assert_eq!(bench.read(1_000), stream(49_900, 50_000));
 }

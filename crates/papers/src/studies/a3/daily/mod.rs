@@ -208,7 +208,8 @@ fn all_cells(workload: Workload, cells: &[runs::Cell]) -> Table {
         table.row(
             format!("{}, {segment}, {nagle}, {} KB", path.name, cell.buffer),
             Policy::ALL.map(|policy| {
-                let runs::Measured { goodput_bps, acks, retransmits, stalls, stalled_s: _ } = cell.of(policy);
+                let runs::Measurement { goodput_bps, acks, retransmits, stalls, stalled_s: _ } =
+                    cell.of(policy);
                 Cell::from(format!("{:.2}, {acks}, {retransmits}, {stalls}", goodput_bps / 1e6))
             }),
         );

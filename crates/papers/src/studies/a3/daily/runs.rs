@@ -166,7 +166,7 @@ pub(super) fn buffers(request: &Request) -> &'static [u32] {
 
 /// What a run gives.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Measured {
+pub(super) struct Measurement {
     pub(super) goodput_bps: f64,
     /// ACKs without data, of both ends.
     pub(super) acks: u64,
@@ -180,7 +180,7 @@ pub(super) struct Measured {
 /// Longer silence than a packet needs for its way counts as a stall, ns.
 const PATIENCE: u64 = 10_000_000;
 
-impl Measured {
+impl Measurement {
     /// `delay`: of the path, one way, ns. Whatever is sent arrives after it, and the applications
     /// always have something to send or to answer; so if nothing arrives for longer, both ends
     /// wait.
@@ -220,7 +220,7 @@ fn job(id: String, scenario: Arc<Scenario>, path: Path, points: Vec<usize>, seed
     Job::new(id, identity, move || {
         let one = |point, seed| {
             let outcome = run_one(&scenario, point, seed).map_err(|error| error.to_string())?;
-            Measured::of(&outcome, path.delay_us * 1_000)
+            Measurement::of(&outcome, path.delay_us * 1_000)
         };
         let each = |point: &usize| (0..seeds).map(|seed| one(*point, seed)).collect::<Result<Vec<_>, _>>();
         points.iter().map(each).collect::<Result<Vec<_>, _>>()
@@ -263,11 +263,11 @@ pub(super) struct Cell {
     pub(super) setting: Setting,
     /// KB.
     pub(super) buffer: u32,
-    by_policy: Vec<Measured>,
+    by_policy: Vec<Measurement>,
 }
 
 impl Cell {
-    pub(super) fn of(&self, policy: Policy) -> &Measured {
+    pub(super) fn of(&self, policy: Policy) -> &Measurement {
         &self.by_policy[policy as usize]
     }
 
@@ -293,8 +293,8 @@ pub(super) fn cells(request: &Request, outputs: &Outputs) -> Result<Vec<Cell>, R
     let buffers = buffers(request);
     let mut cells = vec![];
     for setting in Setting::all(request) {
-        let measured: Vec<Vec<Measured>> = outputs.get(&setting.id())?;
-        let first: Vec<Measured> = measured.into_iter().flatten().collect();
+        let measured: Vec<Vec<Measurement>> = outputs.get(&setting.id())?;
+        let first: Vec<Measurement> = measured.into_iter().flatten().collect();
         for (place, &buffer) in buffers.iter().enumerate() {
             let by_policy = first.iter().skip(place).step_by(buffers.len()).copied().collect();
             cells.push(Cell { setting, buffer, by_policy });
@@ -311,7 +311,7 @@ pub(super) struct LossyCell {
     /// KB.
     pub(super) buffer: u32,
     /// By policy, then by seed.
-    pub(super) by_policy: Vec<Vec<Measured>>,
+    pub(super) by_policy: Vec<Vec<Measurement>>,
 }
 
 /// All cells with losses.
@@ -319,7 +319,7 @@ pub(super) fn lossy_cells(outputs: &Outputs) -> Result<Vec<LossyCell>, Reproduce
     let mut cells = vec![];
     for workload in Workload::ALL {
         for path in PATHS {
-            let measured: Vec<Vec<Measured>> = outputs.get(&loss_id(workload, path))?;
+            let measured: Vec<Vec<Measurement>> = outputs.get(&loss_id(workload, path))?;
             for (place, &buffer) in LOSSY_BUFFERS.iter().enumerate() {
                 let by_policy = measured.iter().skip(place).step_by(LOSSY_BUFFERS.len()).cloned().collect();
                 cells.push(LossyCell { workload, path, buffer, by_policy });
@@ -360,7 +360,7 @@ mod tests {
         let scenario = DAILY.with_set(setting.set()).unwrap();
         let measured = |policy| {
             let outcome = run_one(&scenario, point(policy, 2), 0).unwrap();
-            Measured::of(&outcome, 10_000_000).unwrap()
+            Measurement::of(&outcome, 10_000_000).unwrap()
         };
         let delayed = measured(Policy::Delayed);
         assert!(delayed.stalls > 10 && delayed.stalled_s > 1.5, "{delayed:?}");

@@ -1,6 +1,6 @@
 //! The conditions beyond the paper's, and their runs.
 
-use super::super::reading::Keep;
+use super::super::reading::Detail;
 use super::super::runs::run;
 use super::bursts;
 use crate::error::ReproduceError;
@@ -196,7 +196,7 @@ pub(in super::super) fn plan(request: &Request) -> Result<Vec<Job>, ReproduceErr
         let scenario = FURTHER.with_set(given)?;
         jobs.extend(
             (0..seeds(request))
-                .map(|seed| run(id(&condition, &control, seed), &scenario, seed, Keep::Numbers)),
+                .map(|seed| run(id(&condition, &control, seed), &scenario, seed, Detail::Numbers)),
         );
     }
     jobs.extend(bursts::plan(&FURTHER)?);

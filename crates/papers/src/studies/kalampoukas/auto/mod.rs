@@ -164,7 +164,7 @@ pub(super) fn evaluate(request: &Request, outputs: &Outputs) -> Result<Reproduct
 
 /// The worst that became of a goal on a line: by how much it was missed, and the sum as a share of
 /// that of the best fixed share.
-struct Worst {
+struct WorstCase {
     line: &'static str,
     off: f64,
     sum: f64,
@@ -178,12 +178,12 @@ fn compare(
     request: &Request,
     outputs: &Outputs,
     found: &mut Reproduction,
-) -> Result<Vec<Worst>, ReproduceError> {
+) -> Result<Vec<WorstCase>, ReproduceError> {
     let id = format!("auto/{}/{}", mode.name, goal.name);
     let mut table = Table::new(id.clone(), format!("f=auto, {}: {} [% of each link]", goal.what, mode.what))
         .note("best: the fixed share that comes nearest to the goal; off: by how much the goal is missed, points")
         .columns(["line", "ACKs", "connections", "up / down", "f", "off", "best f", "up / down", "sum, of the best's"]);
-    let mut lines: Vec<Worst> = vec![];
+    let mut lines: Vec<WorstCase> = vec![];
     for place in places(request) {
         let ours = place.get(&allocation("auto", &[goal.param, mode.param]), outputs)?;
         let mut fixed = vec![];
@@ -207,10 +207,10 @@ fn compare(
         );
         match lines.iter_mut().find(|worst| worst.line == place.line) {
             Some(worst) => (worst.off, worst.sum) = (worst.off.max(off), worst.sum.min(sum)),
-            None => lines.push(Worst { line: place.line, off, sum }),
+            None => lines.push(WorstCase { line: place.line, off, sum }),
         }
     }
-    for Worst { line, off, sum } in &lines {
+    for WorstCase { line, off, sum } in &lines {
         let rates = line.replace(" up, ", "-").replace(" down", "");
         let what = format!("{line} Mbit/s, {}, worst case", goal.what);
         found.checks.push(Check::at_most(

@@ -1,0 +1,5 @@
+//! Scenarios, the league and the papers.
+
+mod evaluate;
+mod reproduce;
+mod sim;

@@ -1,0 +1,5 @@
+//! How connections end: what they still owe, orphans, TIME-WAIT.
+
+mod ended;
+mod orphans;
+mod time_wait;

@@ -1,0 +1,6 @@
+//! Fragments, and packets without a connection.
+
+mod fragments;
+mod packets;
+mod refusals;
+pub(crate) mod stray;

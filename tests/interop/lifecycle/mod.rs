@@ -1,0 +1,7 @@
+//! How connections begin and end.
+
+mod close;
+mod endings;
+mod fast_open;
+mod incoming;
+mod open;

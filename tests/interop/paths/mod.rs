@@ -1,0 +1,5 @@
+//! Paths that lose, stall, or are slow.
+
+mod impaired;
+mod stalls;
+mod uplink;
