@@ -42,7 +42,7 @@ fn repeat(client: &mut Client<'_>, times: usize, flags: TcpFlags, seq: i32, ack:
 
 /// Runs `scenario` against both, each of which counts `expected`, and nothing else of [`COUNTERS`].
 fn compare(name: &str, expected: &[(&str, u64)], scenario: impl Fn(Client<'_>) + Send + Sync) {
-    let name = format!("counters::{name}");
+    let name = format!("statistics::counters::{name}");
     let _watchdog = Watchdog::start(&name, Duration::from_secs(60));
     isolated(&name, || {
         let run = |subject: &mut dyn Subject| -> Vec<(&str, u64)> {
