@@ -9,11 +9,11 @@
 //! The file is WireGuard's, with one peer: `PrivateKey`, `Address` and `ListenPort` of the
 //! interface, `PublicKey`, `AllowedIPs`, `PresharedKey`, `Endpoint` and `PersistentKeepalive` of the peer.
 
-use ackline::runtime::device::OutgoingPacket;
 use ackline::Stack;
 use ackline::core::ListenOn;
-use ackline::runtime::device::channel::{Channel, ChannelConfig};
 use ackline::runtime::device::Device as _;
+use ackline::runtime::device::OutgoingPacket;
+use ackline::runtime::device::channel::{Channel, ChannelConfig};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use boringtun::noise::{Tunn, TunnResult};
 use boringtun::x25519::{PublicKey, StaticSecret};
