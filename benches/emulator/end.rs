@@ -2,9 +2,8 @@
 
 use crate::Outcome;
 use crate::case::PACKET;
-use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::device::tun::{Tun, TunConfig};
-use ackline_runtime::device::{DeviceCaps, DeviceStats, RxPacket};
+use ackline_runtime::device::{DeviceCaps, DeviceStats, OutgoingPacket, RxPacket};
 use ackline_runtime::netlink::InterfaceAddress;
 use ackline_runtime::netns::{Namespace, enter_user_net_namespace};
 use ackline_runtime::stats::Distribution;
@@ -129,7 +128,7 @@ impl Device for TimedTun {
 
     fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
         let now = timer::now();
-        if let Some(stamp) = header.get(HEADERS..).and_then(|payload| payload.first_chunk()) {
+        if let Some(stamp) = packet.header.get(HEADERS..).and_then(|payload| payload.first_chunk()) {
             let mut handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
             if handed.packets == 0 {
                 handed.first = now;

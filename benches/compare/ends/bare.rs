@@ -7,8 +7,7 @@
 use super::{Meter, runtime};
 use crate::case::Act;
 use crate::net::{HERE, PEER, PORT};
-use ackline_runtime::device::Device;
-use ackline_runtime::device::OutgoingPacket;
+use ackline_runtime::device::{Device, OutgoingPacket};
 use ackline_runtime::timer;
 use ackline_tcp_core::SeqNum;
 use ackline_tcp_core::wire::{

@@ -3,8 +3,7 @@
 use super::{CHUNK, Meter, runtime};
 use crate::case::Act;
 use crate::net::{HERE, PEER, PORT, PREFIX};
-use ackline_runtime::device::Device;
-use ackline_runtime::device::OutgoingPacket;
+use ackline_runtime::device::{Device, OutgoingPacket};
 use ackline_runtime::timer;
 use ackline_tcp_core::Instant;
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};

@@ -101,13 +101,12 @@ impl Device for Uring {
     }
 
     fn try_send(&mut self, packet: &OutgoingPacket<'_>) -> io::Result<()> {
-        let &OutgoingPacket { header, payload, .. } = packet;
-        let packet = &mut self.writes[self.waiting];
-        packet.clear();
-        [header, payload[0], payload[1]].iter().for_each(|part| packet.extend_from_slice(part));
+        let write = &mut self.writes[self.waiting];
+        write.clear();
+        packet.append_to(write);
         self.waiting += 1;
         // An ACK makes the peer send.
-        let urgent = payload.iter().all(|part| part.is_empty());
+        let urgent = packet.payload.iter().all(|part| part.is_empty());
         if urgent || self.waiting == DEPTH { self.call(false) } else { Ok(()) }
     }
 
