@@ -140,7 +140,8 @@ against_kernel! {
         let forge = async {
             let stranger = Stranger::new();
             let liar = Liar::at(own, to);
-            for number in 0..FORGED {
+            // The kernel may drop some on the way: others take their places.
+            for number in 0..2 * FORGED {
                 let flags = match number % 4 {
                     0 => TcpFlags::RST,
                     1 => TcpFlags::SYN,
@@ -154,6 +155,9 @@ against_kernel! {
                 stranger.say(&header, if number % 4 == 3 { &[0xa5; 100] } else { &[] });
                 if number % 100 == 99 {
                     pause().await;
+                    if world.stack.counters().tcp_syn_challenge >= u64::from(FORGED / 4) {
+                        break;
+                    }
                 }
             }
         };
@@ -165,9 +169,7 @@ against_kernel! {
         tokio::join!(forge, transfer);
         let seconds = start.elapsed().as_secs() + 2;
         let counters = world.stack.counters();
-        // A busy machine drops some.
-        let came = counters.tcp_syn_challenge;
-        assert!(came > u64::from(FORGED / 40), "{came} forged SYNs are no flood");
+        assert!(counters.tcp_syn_challenge >= u64::from(FORGED / 4), "enough SYNs came");
         assert!(counters.tcp_ack_skipped_challenge > 0, "they are not all answered");
         assert!(counters.tcp_challenge_ack <= 2 * seconds, "{} in {seconds} s", counters.tcp_challenge_ack);
         assert_eq!(counters.tcp_estab_resets, 0);
