@@ -5,9 +5,8 @@ use ackline_netstack::ipstack::{
     IpNumber, IpStack, IpStackConfig, IpStackError, IpStackStream, TcpConfig, TcpOptions,
 };
 use ackline_netstack::netstack_smoltcp::{Stack, StackBuilder, TcpListener, udp};
-use ackline_runtime::device::Device as _;
-use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
+use ackline_runtime::device::{Device as _, OutgoingPacket};
 use ackline_tcp_core::wire::{self, HeaderBuf, IcmpEmit, IcmpHeader, TxChecksumMode, UdpHeader};
 use futures_util::{SinkExt as _, StreamExt as _};
 use std::future::poll_fn;

@@ -74,7 +74,8 @@ fn everything() -> Vec<Instruction> {
 }
 
 /// The test harness names a test's thread after the test, unless it runs tests on its own thread.
-/// Without this check, a wrong name would fail only where tests have to run again in a user namespace.
+/// Without this check, a wrong name would fail only where tests have to run again in a user
+/// namespace.
 fn check_name(name: &str) {
     let thread = std::thread::current();
     if let Some(test) = thread.name().filter(|&test| test != "main") {

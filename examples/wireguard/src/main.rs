@@ -11,9 +11,8 @@
 
 use ackline::Stack;
 use ackline::core::ListenOn;
-use ackline::runtime::device::Device as _;
-use ackline::runtime::device::OutgoingPacket;
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
+use ackline::runtime::device::{Device as _, OutgoingPacket};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use boringtun::noise::{Tunn, TunnResult};
 use boringtun::x25519::{PublicKey, StaticSecret};

@@ -8,9 +8,8 @@
 use crate::servers::socks;
 use crate::world::*;
 use ackline_proxy::{Config, Exit, Publish};
-use ackline_runtime::device::Device as _;
-use ackline_runtime::device::OutgoingPacket;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
+use ackline_runtime::device::{Device as _, OutgoingPacket};
 use ackline_runtime::{Stack, TcpListener, TcpSocket};
 use ackline_tcp_core::wire::{
     HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpFlags, TcpHeader, Transport, TxChecksumMode,

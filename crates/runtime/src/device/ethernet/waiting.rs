@@ -38,7 +38,7 @@ impl HeldPacket {
     pub(super) fn packet(&self) -> OutgoingPacket<'_> {
         let (header, payload) = self.bytes.split_at(self.header_len.min(self.bytes.len()));
         let Self { segment_size, checksum, .. } = *self;
-        OutgoingPacket { header, payload: [payload, &[]], segment_size, checksum }
+        OutgoingPacket::new(header, [payload, &[]]).with_segment_size(segment_size).with_checksum(checksum)
     }
 
     const fn cost(&self) -> usize {

@@ -1,10 +1,9 @@
 //! Frames as they come over a socket, from its other end.
 
 use super::{FrameSocket, FrameSocketConfig};
-use crate::device::Device;
-use crate::device::OutgoingPacket;
 use crate::device::ethernet::neighbours::NeighbourConfig;
 use crate::device::ethernet::{Wire as _, frame};
+use crate::device::{Device, OutgoingPacket};
 use crate::error::Error;
 use crate::mac::MacAddress;
 use crate::timer;

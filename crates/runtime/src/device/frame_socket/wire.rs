@@ -1,12 +1,11 @@
 //! The socket: frames out of a stream of bytes, or one in each datagram, and back.
 
-use crate::device::OutgoingPacket;
-use crate::device::RxChecksum;
 use crate::device::ethernet::Wire;
 use crate::device::ethernet::frame::HEADER_LEN;
 use crate::device::interface::RxMeta;
 use crate::device::interface::ready_fd::ReadyFd;
 use crate::device::interface::room::Room;
+use crate::device::{OutgoingPacket, RxChecksum};
 use crate::timer;
 use crate::wakes::store;
 use ackline_tcp_core::Instant;

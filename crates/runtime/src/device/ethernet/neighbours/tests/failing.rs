@@ -94,8 +94,8 @@ impl World {
             let mut out = Vec::new();
             let Self { client, resolver, now, .. } = self;
             let sent = client.transmit(*now, TxBudget::UNLIMITED, |packet| {
-                let OutgoingPacket { header, payload, .. } = outbound(&packet);
-                match resolver.route(*now, &outbound(&packet)) {
+                let OutgoingPacket { header, payload, .. } = OutgoingPacket::from(&packet);
+                match resolver.route(*now, &OutgoingPacket::from(&packet)) {
                     Route::Send(mac) => out.push((mac, [header, payload[0], payload[1]].concat())),
                     Route::Kept | Route::Refused(_) => {}
                 }
@@ -174,15 +174,6 @@ impl World {
             self.client.ingest(self.now, RxPacket::new(packet));
         }
         !answers.is_empty()
-    }
-}
-
-fn outbound<'a>(packet: &ackline_tcp_core::TxPacket<'a>) -> OutgoingPacket<'a> {
-    OutgoingPacket {
-        header: packet.header,
-        payload: packet.payload,
-        segment_size: packet.segment_size,
-        checksum: packet.checksum,
     }
 }
 

@@ -4,7 +4,6 @@ use super::*;
 use crate::device::OutgoingPacket;
 use crate::device::ethernet::resolver::{Output, Resolver, Route};
 use crate::device::ethernet::waiting::HoldQueues;
-use ackline_tcp_core::wire::TxChecksum;
 use proptest::prelude::*;
 
 /// An IPv4 header to `to` and a payload of `len` octets that begins with `mark`.
@@ -18,7 +17,7 @@ fn packet(to: IpAddr, mark: u8, len: usize) -> (Vec<u8>, Vec<u8>) {
 }
 
 fn outbound<'a>((header, payload): &'a (Vec<u8>, Vec<u8>)) -> OutgoingPacket<'a> {
-    OutgoingPacket { header, payload: [payload, &[]], segment_size: None, checksum: TxChecksum::Complete }
+    OutgoingPacket::new(header, [payload, &[]])
 }
 
 fn claimed(config: NeighbourConfig) -> Resolver {
