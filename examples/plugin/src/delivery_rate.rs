@@ -8,7 +8,7 @@
 //!            the rate by a quarter
 //!   then, a round trip each: pace = 3/4 rate, window = BDP    (lets a queue drain)
 //!                            pace = rate,     window = 2 BDP  (six times)
-//!                            pace = 5/4 rate, window = 2 BDP  (asks whether there is more)
+//!                            pace = 5/4 rate, window = 2 BDP  (probes for more)
 //! ```
 //!
 //! Where it fails: a loss is no signal, so in a short buffer, or behind a policer, it takes more
@@ -44,7 +44,7 @@ const LEAST: u64 = 4;
 enum Mode {
     /// The rate to beat by a quarter, and for how many round trips it has not been.
     Startup { to_beat: u64, rounds: u8 },
-    /// The place in [`CYCLE`].
+    /// Index into [`CYCLE`].
     Cycle(usize),
 }
 
@@ -55,7 +55,7 @@ struct DeliveryRate {
     /// The largest delivery rate of each of the last ten round trips, in bytes per second.
     rates: [u64; 10],
     round: usize,
-    /// A sample of data that left when so much had been delivered ends the round trip.
+    /// The round trip ends with a sample whose `prior_delivered` has reached this.
     round_ends: u64,
     window: Window,
     ssthresh: Window,
@@ -89,7 +89,7 @@ impl DeliveryRate {
             self.round = (self.round + 1) % self.rates.len();
             self.rates[self.round] = 0;
         }
-        // What the application had to send says how fast the path is only if it was faster.
+        // A sample that the application limited counts only if it exceeds the estimate.
         let rate = sample.rate().bytes_per_second();
         if !sample.app_limited || rate > self.rate() {
             let largest = &mut self.rates[self.round];
@@ -138,7 +138,7 @@ impl CongestionControl for DeliveryRate {
         let mut decision = SendDecision::window(self.window, self.ssthresh).paced(pace);
         // Packet conservation would make every loss a reduction.
         decision.recovery = Recovery::Own;
-        // The path has carried the pace: the window may grow without having been used.
+        // The pace is a rate that the path has delivered, so the window need not be used to grow.
         decision.validation = Validation::ByPace;
         decision
     }
@@ -147,7 +147,7 @@ impl CongestionControl for DeliveryRate {
         if let Some(sample) = &ack.rate {
             self.on_sample(view, sample);
         }
-        // Grows by what was delivered, as in slow start, up to the target.
+        // Grows by the bytes delivered, as in slow start, up to the target.
         let grown = self.window.saturating_add(Window::from_bytes(u64::from(ack.newly_delivered)));
         self.window = grown.min(self.target(view).unwrap_or(grown));
         Reaction::None
