@@ -98,12 +98,16 @@ impl BackgroundCommand {
         send_signal(self.child.as_ref().expect("there until the end").id(), signal);
     }
 
-    /// How many files in `directory` it has open, with a name or without one.
-    pub(crate) fn open_files(&self, directory: &Path) -> usize {
+    /// Lengths in bytes of the files in `directory` that it has open, with a name or without one.
+    pub(crate) fn open_files(&self, directory: &Path) -> Vec<u64> {
         let id = self.child.as_ref().expect("there until the end").id();
         let open = std::fs::read_dir(format!("/proc/{id}/fd")).expect("it runs");
-        let paths = open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
-        paths.filter(|path| path.starts_with(directory) && path != directory).count()
+        let length = |entry: std::fs::DirEntry| {
+            let path = std::fs::read_link(entry.path()).ok()?;
+            let inside = path.starts_with(directory) && path != directory;
+            inside.then(|| entry.path().metadata()).and_then(Result::ok).map(|file| file.len())
+        };
+        open.filter_map(|entry| length(entry.ok()?)).collect()
     }
 
     /// Does something while its output is read, which would otherwise stop it.
