@@ -24,13 +24,24 @@ pub(crate) enum Sender {
     KernelReno,
     Reno,
     KernelBbr,
+    Bbr,
     /// ackline's CUBIC to ackline, in virtual time.
     Simulated,
 }
 
 impl Sender {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::KernelCubic, Self::Cubic, Self::KernelReno, Self::Reno, Self::KernelBbr, Self::Simulated];
+    /// Those that send in real time: columns of the tables.
+    pub(crate) const LIVE: [Self; 6] =
+        [Self::KernelCubic, Self::Cubic, Self::KernelReno, Self::Reno, Self::KernelBbr, Self::Bbr];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::KernelCubic,
+        Self::Cubic,
+        Self::KernelReno,
+        Self::Reno,
+        Self::KernelBbr,
+        Self::Bbr,
+        Self::Simulated,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -39,6 +50,7 @@ impl Sender {
             Self::KernelReno => "kernel reno",
             Self::Reno => "reno",
             Self::KernelBbr => "kernel bbr",
+            Self::Bbr => "bbr",
             Self::Simulated => "cubic, simulated",
         }
     }
@@ -65,6 +77,7 @@ impl Sender {
             Self::KernelBbr => kernel("bbr"),
             Self::Cubic | Self::Simulated => ackline("cubic"),
             Self::Reno => ackline("reno"),
+            Self::Bbr => ackline("bbr"),
         }
     }
 }
@@ -185,7 +198,7 @@ impl Cell {
     /// Mbit/s that a run carries at most.
     pub(crate) const fn load(&self, sender: Sender) -> f64 {
         match sender {
-            Sender::KernelBbr => self.load.0,
+            Sender::KernelBbr | Sender::Bbr => self.load.0,
             _ => self.load.1,
         }
     }

@@ -16,11 +16,14 @@ const RUNS: usize = 3;
 /// Part of the kernel's goodput that ackline's CUBIC is to reach; also how large a difference is
 /// looked at.
 const REACHED: f64 = 0.95;
+/// Part of what the kernel's BBR reaches that ackline's is to reach.
+const REACHED_BY_BBR: f64 = 0.9;
 
 pub(crate) fn sections(results: &Results) -> Vec<Section> {
     let mut sections = vec![
         Section { name: "setting", title: "Setting", text: setting(results) },
-        Section { name: "target", title: "CUBIC beside CUBIC", text: target(results) },
+        Section { name: "target", title: "CUBIC beside CUBIC", text: cubic(results) },
+        Section { name: "bbr", title: "BBR beside BBR", text: bbr(results) },
     ];
     sections.extend(Axis::ALL.map(|axis| Section {
         name: axis.name(),
@@ -58,37 +61,84 @@ fn measured(results: &Results, axis: Axis) -> Vec<Cell> {
     all.filter(|cell| results.runs.iter().any(|run| run.cell == cell.to_string())).collect()
 }
 
-fn target(results: &Results) -> String {
+/// ackline's CUBIC beside the kernel's in every cell.
+fn cubic(results: &Results) -> String {
     let header = ["cell", "unit", "kernel cubic", "cubic", "of the kernel's", "at least 0.95", "simulated"];
     let mut table = Table::new(&header);
-    for axis in Axis::ALL {
-        for cell in measured(results, axis) {
-            let name = cell.to_string();
-            let metric = if axis.is_of_transfers() { Metric::Time } else { Metric::Goodput };
-            let of = |sender| results.summary(&name, sender, metric);
-            let (Some(kernel), Some(own)) = (of(Sender::KernelCubic), of(Sender::Cubic)) else { continue };
-            let (part, unit) = match metric {
-                Metric::Time => (kernel.median / own.median, "s"),
-                _ => (own.median / kernel.median, "Mbit/s"),
-            };
-            let reached =
-                match [Sender::KernelCubic, Sender::Cubic].map(|sender| results.is_valid(&name, sender)) {
-                    [true, true] if part >= REACHED => "yes",
-                    [true, true] => "**no**",
-                    _ => "not known",
-                };
-            table.row([
-                cell.title(),
-                unit.to_owned(),
-                shown(results, &name, Sender::KernelCubic, metric),
-                shown(results, &name, Sender::Cubic, metric),
-                format!("{part:.3}"),
-                reached.to_owned(),
-                median(of(Sender::Simulated)),
-            ]);
+    for (cell, metric) in main_metrics(results) {
+        let name = cell.to_string();
+        if let Some([kernel, own, part, reached]) =
+            beside(results, &name, (Sender::Cubic, Sender::KernelCubic), metric, REACHED)
+        {
+            let simulated = median(results.summary(&name, Sender::Simulated, metric));
+            table.row([cell.title(), unit(metric).to_owned(), kernel, own, part, reached, simulated]);
         }
     }
     table.render()
+}
+
+/// ackline's BBR beside the kernel's, in the cells in which that does better than ackline's CUBIC.
+fn bbr(results: &Results) -> String {
+    let header = ["cell", "unit", "cubic", "kernel bbr", "bbr", "of the kernel's", "at least 0.9"];
+    let mut table = Table::new(&header);
+    for (cell, metric) in main_metrics(results) {
+        let name = cell.to_string();
+        let of = |sender| results.summary(&name, sender, metric);
+        let (Some(kernel), Some(cubic)) = (of(Sender::KernelBbr), of(Sender::Cubic)) else { continue };
+        if share(cubic, kernel, metric) >= 1.0 {
+            continue;
+        }
+        if let Some([kernel, own, part, reached]) =
+            beside(results, &name, (Sender::Bbr, Sender::KernelBbr), metric, REACHED_BY_BBR)
+        {
+            let cubic = shown(results, &name, Sender::Cubic, metric);
+            table.row([cell.title(), unit(metric).to_owned(), cubic, kernel, own, part, reached]);
+        }
+    }
+    table.render()
+}
+
+/// Every cell that there are results for, with what says most about it.
+fn main_metrics(results: &Results) -> impl Iterator<Item = (Cell, Metric)> {
+    let of = |axis: Axis| if axis.is_of_transfers() { Metric::Time } else { Metric::Goodput };
+    Axis::ALL
+        .into_iter()
+        .flat_map(move |axis| measured(results, axis).into_iter().map(move |cell| (cell, of(axis))))
+}
+
+const fn unit(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Time => "s",
+        _ => "Mbit/s",
+    }
+}
+
+/// What part of the other's speed one has: of goodputs, or of times the other way round.
+fn share(one: Summary, other: Summary, metric: Metric) -> f64 {
+    match metric {
+        Metric::Time => other.median / one.median,
+        _ => one.median / other.median,
+    }
+}
+
+/// Of a sender of ackline's and the kernel's of the same algorithm: the kernel's result, the own one,
+/// what part of it that is, and whether it is as large as wanted.
+fn beside(
+    results: &Results,
+    cell: &str,
+    (own, kernel): (Sender, Sender),
+    metric: Metric,
+    wanted: f64,
+) -> Option<[String; 4]> {
+    let of = |sender| results.summary(cell, sender, metric);
+    let part = share(of(own)?, of(kernel)?, metric);
+    let reached = match [kernel, own].map(|sender| results.is_valid(cell, sender)) {
+        [true, true] if part >= wanted => "yes",
+        [true, true] => "**no**",
+        _ => "not known",
+    };
+    let [kernel, own] = [kernel, own].map(|sender| shown(results, cell, sender, metric));
+    Some([kernel, own, format!("{part:.3}"), reached.to_owned()])
 }
 
 /// Median, and range if there were several runs; marked if none is valid.
@@ -103,8 +153,6 @@ fn shown(results: &Results, cell: &str, sender: Sender, metric: Metric) -> Strin
 }
 
 fn of_axis(results: &Results, axis: Axis) -> String {
-    const SENDERS: [Sender; 5] =
-        [Sender::KernelCubic, Sender::Cubic, Sender::KernelReno, Sender::Reno, Sender::KernelBbr];
     let cells = measured(results, axis);
     let mut text = String::new();
     if cells.is_empty() {
@@ -112,12 +160,12 @@ fn of_axis(results: &Results, axis: Axis) -> String {
     }
     for metric in metrics(axis) {
         let mut header = vec![metric.name()];
-        header.extend(SENDERS.map(Sender::name));
+        header.extend(Sender::LIVE.map(Sender::name));
         let mut table = Table::new(&header);
         for cell in &cells {
             let name = cell.to_string();
             let mut row = vec![cell.name.to_owned()];
-            row.extend(SENDERS.map(|sender| shown(results, &name, sender, *metric)));
+            row.extend(Sender::LIVE.map(|sender| shown(results, &name, sender, *metric)));
             table.row(row);
         }
         // Writing to a string does not fail.
