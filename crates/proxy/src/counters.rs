@@ -106,6 +106,16 @@ counters! {
     rule_refused: Counter = "AcklineProxyRuleRefused",
     /// Connections and flows that a rule dropped.
     rule_dropped: Counter = "AcklineProxyRuleDropped",
+    /// Connections refused because a rule by `server_name` could have matched a name that is not
+    /// readable.
+    server_name_unreadable: Counter = "AcklineProxyServerNameUnreadable",
+    /// Connections that were to take another way once the client had stated the server's name,
+    /// although data had come back already: they were reset.
+    server_name_late: Counter = "AcklineProxyServerNameLate",
+    /// Connections and flows that `--dry-run` did not refuse or drop.
+    not_enforced: Counter = "AcklineProxyNotEnforced",
+    /// Decisions that `--decisions` could not write, because the file was too slow or failed.
+    decisions_lost: Counter = "AcklineProxyDecisionsLost",
     /// Connections and flows to an address that is never forwarded: loopback, link-local,
     /// multicast, unspecified, or this machine's own.
     not_carried: Counter = "AcklineProxyNotCarried",

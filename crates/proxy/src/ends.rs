@@ -1,10 +1,11 @@
-//! Both ends of a connection: the client's, which may still wait for its SYN-ACK, and the outer one.
+//! Both ends of a connection: the client's, which may still wait for its SYN-ACK, and the outer
+//! one.
 
 use crate::clients::EarlyPermit;
 use crate::outside::Stream;
 use ackline_runtime::{HeldSyn, Refusal, TcpStream};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use tokio::io::Interest;
 
 /// A client whose connection is to be relayed.
@@ -17,10 +18,10 @@ pub(crate) enum Client {
 
 impl Client {
     /// The client's address, and where it wants to go; `None` if it has gone.
-    pub(crate) fn addresses(&self) -> Option<(IpAddr, SocketAddr)> {
+    pub(crate) fn addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
         match self {
-            Self::Held(syn, _) => Some((syn.peer_addr().ip(), syn.local_addr())),
-            Self::Proved(stream) => Some((stream.peer_addr().ok()?.ip(), stream.local_addr().ok()?)),
+            Self::Held(syn, _) => Some((syn.peer_addr(), syn.local_addr())),
+            Self::Proved(stream) => Some((stream.peer_addr().ok()?, stream.local_addr().ok()?)),
         }
     }
 

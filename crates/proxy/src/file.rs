@@ -96,6 +96,8 @@ struct RuleTable {
     port: Several<Ports>,
     #[serde(default)]
     domain: Several<Domain>,
+    #[serde(default)]
+    server_name: Several<Domain>,
     protocol: Option<Protocol>,
     action: Spanned<String>,
 }
@@ -140,12 +142,29 @@ impl ConfigFile {
             }),
         };
         let rules = rule.into_iter().map(|rule| {
-            let action = action(&rule.action)?;
+            let named = &rule.action;
+            let action = action(named)?;
+            let server_names = rule.server_name.of(|name| name.0);
+            if !server_names.is_empty() {
+                let message = match rule.protocol {
+                    Some(Protocol::Udp) => {
+                        Some("server_name is stated in TCP connections; remove it, or protocol")
+                    }
+                    _ if action == Action::Resolver => {
+                        Some("server_name is not stated to a resolver; remove it")
+                    }
+                    _ => None,
+                };
+                if let Some(message) = message {
+                    return Err(wrong(Some(named.span()), message));
+                }
+            }
             Ok(Rule {
                 to: rule.to.of(|net| net.0),
                 from: rule.from.of(|net| net.0),
                 ports: rule.port.of(|ports| ports.0),
                 domains: rule.domain.of(|domain| domain.0),
+                server_names,
                 protocol: rule.protocol,
                 action,
             })

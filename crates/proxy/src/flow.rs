@@ -19,7 +19,7 @@ pub(crate) async fn carry(mappings: &Arc<Mappings>, inside: UdpFlow) {
     let shared = &*mappings.shared;
     let (Ok(client), Ok(wanted)) = (inside.peer_addr(), inside.local_addr()) else { return };
     let _open = shared.counters.open_flows.enter();
-    let (upstream, target) = match shared.way(client.ip(), wanted, Protocol::Udp) {
+    let (upstream, target) = match shared.way(client, wanted, Protocol::Udp) {
         Way::Through(upstream, target) => (upstream, target),
         Way::Resolvers(ways) => return resolution::serve_flow(shared, inside, client, ways).await,
         Way::Refuse => return inside.refuse(),

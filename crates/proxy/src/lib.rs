@@ -9,6 +9,8 @@
 //! | `dns/` | questions of clients, and the resolvers that answer them |
 //! | `upstream/` | sockets of the kernel, SOCKS5, HTTP CONNECT |
 //! | `rules`, `file` | rules, and the file that has them |
+//! | `server_name`, `first_flight` | the server's name that a client states in its first bytes, and the wait for it |
+//! | `decision` | what was decided, for a log |
 //! | `machine` | this machine's own addresses and routes |
 //! | `names` | names of addresses, from the resolver's answers |
 //! | `clients`, `counters`, `notices` | limits, numbers, lines |
@@ -19,10 +21,12 @@ mod backlog;
 mod clients;
 mod connection;
 mod counters;
+mod decision;
 mod dns;
 mod ends;
 mod file;
 mod filtering;
+mod first_flight;
 mod flow;
 mod mapping;
 mod names;
@@ -33,12 +37,14 @@ mod publish;
 mod relay;
 mod resolution;
 mod rules;
+mod server_name;
 mod shared;
 mod target;
 mod upstream;
 
 pub use clients::{FileLimits, Limits};
 pub use counters::{Counter, Kind, Stats};
+pub use decision::{Decision, Log, Reason};
 pub use dns::{Hosts, Resolver, Resolvers};
 pub use file::{ConfigFile, FileError};
 pub use filtering::Filtering;

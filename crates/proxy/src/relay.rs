@@ -11,10 +11,11 @@
 
 use crate::backlog::{Backlog, BacklogShare};
 use crate::counters::Count;
+use crate::first_flight::FirstFlight;
 use crate::outside::Stream;
 use crate::shared::Shared;
 use ackline_runtime::stream as inner;
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use rustix::io::{Errno, ioctl_fionread, readv};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::future::poll_fn;
@@ -127,32 +128,40 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Passes both directions on, each to its own FIN, which is passed on. `early`: what the outside
-/// has sent already.
+/// Passes both directions on, each to its own FIN, which is passed on. `first`: what the client has
+/// sent already, or has to send; `early`: what the outside has sent already.
 ///
 /// # Errors
-/// If one of the connections fails: what it was. Both must be reset then.
+/// If one of the connections fails: what it was. Both must be reset then. Or if `first` chooses
+/// another way.
 pub(crate) async fn relay(
     inside: &mut ackline_runtime::TcpStream,
     outside: &mut Stream,
+    first: FirstFlight<'_>,
     early: Vec<u8>,
     shared: &Shared,
 ) -> io::Result<()> {
     let window = Window::new(inside, &shared.windows)?;
-    let (inside_read, inside_write) = inside.split();
+    let (mut inside_read, inside_write) = inside.split();
     let inside_write = Destination::new(inside_write, &shared.backlog)?;
     let (up, down) = (&shared.counters.bytes_up, &shared.counters.bytes_down);
     let early = Bytes::from(early);
     match outside {
         Stream::Kernel(outside) => {
             let (outside_read, outside_write) = outside.split();
-            let up = pin!(out(inside_read, outside_write, window, up));
+            let up = pin!(async {
+                let first = first.pass(shared, &mut inside_read).await?;
+                out(inside_read, outside_write, first, window, up).await
+            });
             both(up, pin!(back(outside_read, inside_write, early, down))).await
         }
         Stream::Stack(outside) => {
             let (outside_read, outside_write) = outside.split();
             let outside_write = Destination::new(outside_write, &shared.backlog)?;
-            let up = pin!(hand_over(inside_read, outside_write, Bytes::new(), Some(window), up));
+            let up = pin!(async {
+                let first = first.pass(shared, &mut inside_read).await?;
+                hand_over(inside_read, outside_write, first, Some(window), up).await
+            });
             both(up, pin!(hand_over(outside_read, inside_write, early, None, down))).await
         }
     }
@@ -191,13 +200,26 @@ async fn unless_failed<R>(from: &impl Source, ready: impl Future<Output = io::Re
     }
 }
 
-/// From the stack to the kernel. Returns `from` when its end was passed on.
+/// From the stack to the kernel, after `first`. Returns `from` when its end was passed on.
 async fn out<'a>(
     mut from: inner::ReadHalf<'a>,
     mut to: net::tcp::WriteHalf<'_>,
+    mut first: Bytes,
     mut window: Window<'_>,
     count: &Count,
 ) -> io::Result<inner::ReadHalf<'a>> {
+    while !first.is_empty() {
+        match write_from(to.as_ref(), [&first, &[]]) {
+            Ok(passed) => {
+                count.add(passed as u64);
+                first.advance(passed);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                unless_failed(&from, to.writable()).await?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
     loop {
         let passed = from.with_readable(|data| {
             let passed = write_from(to.as_ref(), data);

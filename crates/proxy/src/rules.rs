@@ -1,9 +1,11 @@
 //! Rules: the first that a connection or flow matches decides its way.
 
 use crate::names::AddressNames;
+use crate::server_name::ServerName;
 use crate::target::Protocol;
 use crate::upstream::Upstream;
 use ipnet::IpNet;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -21,6 +23,17 @@ pub enum Action {
     Drop,
 }
 
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Through(upstream) => upstream.fmt(f),
+            Self::Resolver => f.write_str("resolver"),
+            Self::Refuse => f.write_str("refuse"),
+            Self::Drop => f.write_str("drop"),
+        }
+    }
+}
+
 /// What a connection or flow must be for an action. Of each condition one alternative must hold; a
 /// condition without alternatives holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +46,10 @@ pub struct Rule {
     /// has none of them; one that has several names has each. If names of the client were forgotten
     /// that it may still use, what the rule may be for is refused.
     pub domains: Vec<String>,
+    /// Names of the server, and all names below them, as a client states them in its first bytes:
+    /// in TLS's *server_name*, or HTTP's *Host*. Holds for connections only, and is the client's
+    /// word: it may leave the name out, or state another one.
+    pub server_names: Vec<String>,
     /// Transport protocol.
     pub protocol: Option<Protocol>,
     /// Networks that have the client.
@@ -45,7 +62,15 @@ impl Rule {
     /// A rule for everything.
     #[must_use]
     pub const fn all(action: Action) -> Self {
-        Self { to: vec![], ports: vec![], domains: vec![], protocol: None, from: vec![], action }
+        Self {
+            to: vec![],
+            ports: vec![],
+            domains: vec![],
+            server_names: vec![],
+            protocol: None,
+            from: vec![],
+            action,
+        }
     }
 
     /// All that does not depend on the destination's host holds.
@@ -53,6 +78,7 @@ impl Rule {
         is_in_any(&self.from, client)
             && (self.ports.is_empty() || self.ports.iter().any(|ports| ports.contains(&port)))
             && self.protocol.is_none_or(|wanted| wanted == protocol)
+            && (self.server_names.is_empty() || protocol == Protocol::Tcp)
     }
 
     /// Whether the destination has one of the names; `None` if that cannot be said.
@@ -62,6 +88,18 @@ impl Rule {
             return Some(true);
         }
         known.is_all.then_some(false)
+    }
+
+    /// Whether the client has stated one of the names; `None` if that cannot be said, or not yet.
+    fn has_server_name(&self, stated: &ServerName) -> Option<bool> {
+        if self.server_names.is_empty() {
+            return Some(true);
+        }
+        match stated {
+            ServerName::Stated(name) => Some(self.server_names.iter().any(|domain| is_in(name, domain))),
+            ServerName::Absent => Some(false),
+            ServerName::Unread | ServerName::Unreadable => None,
+        }
     }
 }
 
@@ -90,46 +128,66 @@ impl Rules {
         Self { rules: vec![], otherwise: Action::Through(Arc::new(upstream)) }
     }
 
-    /// Action on traffic of `client` to `address`, which the client knows as `known`.
+    /// Action on traffic of `client` to `address`, which the client knows as `known`; of a
+    /// connection, whose first bytes state `server_name`.
     pub(crate) fn verdict(
         &self,
         client: IpAddr,
         address: SocketAddr,
         known: &AddressNames,
+        server_name: &ServerName,
         protocol: Protocol,
     ) -> Verdict<'_> {
-        let (mut by_address, mut perhaps) = (false, vec![]);
-        let mut action = &self.otherwise;
-        for rule in self.rules.iter().filter(|rule| rule.is_for(client, address.port(), protocol)) {
+        let (mut by_address, mut if_named, mut if_stated) = (false, vec![], vec![]);
+        let (mut action, mut number) = (&self.otherwise, None);
+        for (place, rule) in self.rules.iter().enumerate() {
+            if !rule.is_for(client, address.port(), protocol) {
+                continue;
+            }
             by_address |= !rule.to.is_empty();
             if !is_in_any(&rule.to, address.ip()) {
                 continue;
             }
-            match rule.has_name(known) {
-                Some(true) => {
-                    action = &rule.action;
+            match (rule.has_name(known), rule.has_server_name(server_name)) {
+                (Some(true), Some(true)) => {
+                    (action, number) = (&rule.action, Some(place + 1));
                     break;
                 }
-                Some(false) => {}
-                None => perhaps.push(&rule.action),
+                (Some(false), _) | (_, Some(false)) => {}
+                (None, _) => if_named.push(&rule.action),
+                (Some(true), None) => if_stated.push(&rule.action),
             }
         }
-        if perhaps.into_iter().any(|other| other != action) {
-            return Verdict::Unknown;
+        let differs = |others: Vec<&Action>| others.into_iter().any(|other| other != action);
+        if differs(if_named) {
+            return Verdict::NameForgotten;
         }
-        Verdict::Action { action, by_address }
+        let depends = differs(if_stated);
+        if depends && *server_name == ServerName::Unreadable {
+            return Verdict::ServerNameUnreadable;
+        }
+        Verdict::Action { action, rule: number, by_address, is_final: !depends }
     }
 }
 
 /// Decision of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<'a> {
-    /// This; `by_address` if a rule with networks had a say, whether it matched or not. Then the
-    /// destination must be the address that it was compared with, and no name whose addresses
-    /// somebody else finds.
-    Action { action: &'a Action, by_address: bool },
+    /// This.
+    Action {
+        action: &'a Action,
+        /// The rule that decided, counted from 1; `None` if none matches.
+        rule: Option<usize>,
+        /// A rule with networks had a say, whether it matched or not. Then the destination must be
+        /// the address that it was compared with, and no name whose addresses somebody else finds.
+        by_address: bool,
+        /// False if another rule may decide once the client has stated the server's name.
+        is_final: bool,
+    },
     /// It depends on a name that was forgotten.
-    Unknown,
+    NameForgotten,
+    /// It depends on a server's name that is not stated in a way that everybody reads alike.
+    ServerNameUnreadable,
 }
 
 #[cfg(test)]
@@ -159,9 +217,9 @@ mod tests {
         let action = |client: &str, to: &str, name: Option<&str>, protocol| {
             let known = AddressNames { names: name.map(Arc::from).into_iter().collect(), is_all: true };
             let (client, to) = (client.parse().expect("an address"), to.parse().expect("an address"));
-            match rules.verdict(client, to, &known, protocol) {
-                Verdict::Action { action, .. } => action.clone(),
-                Verdict::Unknown => panic!("all names are known"),
+            match rules.verdict(client, to, &known, &ServerName::Unread, protocol) {
+                Verdict::Action { action, is_final: true, .. } => action.clone(),
+                other => panic!("all names are known, and none has to be stated: {other:?}"),
             }
         };
         let (me, tcp) = ("192.168.1.1", Protocol::Tcp);
@@ -195,20 +253,65 @@ mod tests {
         };
         let verdict = |to: &str, names: &[&str], is_all| {
             let known = AddressNames { names: names.iter().map(|name| Arc::from(*name)).collect(), is_all };
-            rules.verdict([10, 0, 0, 9].into(), to.parse().expect("an address"), &known, Protocol::Tcp)
+            let to = to.parse().expect("an address");
+            rules.verdict([10, 0, 0, 9].into(), to, &known, &ServerName::Unread, Protocol::Tcp)
         };
-        let is = |action, by_address| Verdict::Action { action, by_address };
-        assert_eq!(verdict("192.0.2.1:443", &[], true), is(&direct, false));
-        assert_eq!(verdict("192.0.2.1:443", &["a.test"], false), Verdict::Unknown);
+        let is = |action, rule, by_address| Verdict::Action { action, rule, by_address, is_final: true };
+        assert_eq!(verdict("192.0.2.1:443", &[], true), is(&direct, None, false));
+        assert_eq!(verdict("192.0.2.1:443", &["a.test"], false), Verdict::NameForgotten);
         // One name of several is enough, and known ones count whatever was forgotten.
         assert_eq!(
             verdict("192.0.2.1:443", &["a.test", "x.refused.test"], false),
-            is(&Action::Refuse, false)
+            is(&Action::Refuse, Some(1), false)
         );
         // Whatever the name was, the outcome is the same.
-        assert_eq!(verdict("192.0.2.1:80", &[], false), is(&direct, false));
+        assert_eq!(verdict("192.0.2.1:80", &[], false), is(&direct, None, false));
         // Networks were looked at, whether the address is of them or not.
-        assert_eq!(verdict("192.0.2.1:22", &["a.test"], true), is(&direct, true));
-        assert_eq!(verdict("10.0.0.1:22", &["a.test"], true), is(&Action::Drop, true));
+        assert_eq!(verdict("192.0.2.1:22", &["a.test"], true), is(&direct, None, true));
+        assert_eq!(verdict("10.0.0.1:22", &["a.test"], true), is(&Action::Drop, Some(3), true));
+    }
+
+    #[test]
+    fn a_server_name_decides_once_it_is_stated_and_one_that_cannot_be_read_opens_no_door() {
+        let direct = Action::Through(Arc::new(Upstream::Direct));
+        let named = |name: &str, action| Rule { server_names: vec![name.into()], ..Rule::all(action) };
+        let both = Rule { domains: vec!["both.test".into()], ..named("both.test", direct.clone()) };
+        let rules = Rules {
+            rules: vec![
+                both,
+                Rule { ports: vec![443..=443], ..named("open.test", direct.clone()) },
+                named("refused.test", Action::Refuse),
+            ],
+            otherwise: Action::Refuse,
+        };
+        let verdict = |port: u16, domains: &[&str], stated: &ServerName, protocol| {
+            let known =
+                AddressNames { names: domains.iter().map(|name| Arc::from(*name)).collect(), is_all: true };
+            let (client, to) = ([10, 0, 0, 9].into(), ([192, 0, 2, 1], port).into());
+            match rules.verdict(client, to, &known, stated, protocol) {
+                Verdict::Action { action, rule, is_final, .. } => Some((*action == direct, rule, is_final)),
+                Verdict::ServerNameUnreadable => None,
+                Verdict::NameForgotten => panic!("all names are known"),
+            }
+        };
+        let (tcp, stated) = (Protocol::Tcp, |name: &str| ServerName::Stated(name.into()));
+        for (stated, expected) in [
+            (ServerName::Unread, Some((false, None, false))),
+            (stated("www.open.test"), Some((true, Some(2), true))),
+            (stated("notopen.test"), Some((false, None, true))),
+            (stated("refused.test"), Some((false, Some(3), true))),
+            // It is the resolver's word, too, that is asked for there.
+            (stated("both.test"), Some((false, None, true))),
+            (ServerName::Absent, Some((false, None, true))),
+            (ServerName::Unreadable, None),
+        ] {
+            assert_eq!(verdict(443, &[], &stated, tcp), expected, "{stated:?}");
+        }
+        assert_eq!(verdict(443, &["both.test"], &stated("both.test"), tcp), Some((true, Some(1), true)));
+        // Where nothing depends on it nobody waits for it.
+        for unread in [ServerName::Unread, ServerName::Unreadable] {
+            assert_eq!(verdict(80, &[], &unread, tcp), Some((false, None, true)));
+            assert_eq!(verdict(443, &[], &unread, Protocol::Udp), Some((false, None, true)));
+        }
     }
 }

@@ -3,6 +3,7 @@
 use crate::backlog::Backlog;
 use crate::clients::{FileLimits, Limits};
 use crate::counters::Counters;
+use crate::decision::{Decision, Log, Reason};
 use crate::dns::{DNS, Health, Hosts, Resolver, Resolvers};
 use crate::filtering::Filtering;
 use crate::names::{AddressNames, NameUse, Names};
@@ -10,6 +11,7 @@ use crate::notices::{Notices, Say};
 use crate::outside::machine::{Interface, Machine};
 use crate::outside::{Exit, WayOut};
 use crate::rules::{Action, Rules, Verdict};
+use crate::server_name::ServerName;
 use crate::target::{Protocol, Target, can_be_carried};
 use crate::upstream::{ConnectError, Upstream};
 use ackline_runtime::{Refusal, timer};
@@ -66,6 +68,12 @@ pub struct Config {
     pub windows: u64,
     /// Longest IP packet towards clients, in bytes. Default: 1,500.
     pub mtu: u32,
+    /// Nothing is refused or dropped by rules: what they would end is carried on as if no rule
+    /// matched, or directly if that would end it, too. Default: false.
+    pub dry_run: bool,
+    /// Called with each decision about a connection or flow, of a connection before its first byte
+    /// is carried on. It must not block. Default: `None`.
+    pub log: Option<Log>,
     /// Called with a line of text about trouble: an upstream that fails, descriptors that are used
     /// up. Default: `None`.
     pub say: Option<Say>,
@@ -91,6 +99,8 @@ impl Default for Config {
             backlog: limits.backlog,
             windows: limits.windows,
             mtu: 1_500,
+            dry_run: false,
+            log: None,
             say: None,
         }
     }
@@ -125,6 +135,14 @@ pub(crate) enum Way {
     Drop,
 }
 
+/// A way, and why.
+pub(crate) struct Choice {
+    pub(crate) way: Way,
+    pub(crate) decision: Decision,
+    /// False if it may be another one once the client has stated the server's name.
+    pub(crate) is_final: bool,
+}
+
 impl Shared {
     /// The state of a new proxy.
     pub(crate) fn new(config: Config) -> Self {
@@ -149,49 +167,168 @@ impl Shared {
         if self.config.resolver_is_near { &self.near } else { &self.out }
     }
 
-    /// The way of what `client` sends to `wanted`. Counts what has none.
-    pub(crate) fn way(&self, client: IpAddr, wanted: SocketAddr, protocol: Protocol) -> Way {
-        let Config { rules, own, resolvers, loopback, names, .. } = &self.config;
-        let has_resolvers = !resolvers.servers.is_empty() || !self.config.hosts.is_empty();
-        if own.contains(&wanted.ip()) {
-            return match wanted.port() {
-                DNS if has_resolvers => self.way_to_resolvers(client, protocol),
-                _ if *loopback => {
-                    let here: IpAddr = match wanted {
-                        SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-                        SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-                    };
-                    Way::Through(self.direct.clone(), SocketAddr::new(here, wanted.port()).into())
-                }
-                _ => self.refuse_uncarried(),
-            };
+    /// The way of what `client` sends to `wanted`, if that is final: counted, and logged.
+    pub(crate) fn way(&self, client: SocketAddr, wanted: SocketAddr, protocol: Protocol) -> Way {
+        let choice = self.choose(client, wanted, protocol, &ServerName::Absent);
+        self.settle(&choice.decision);
+        choice.way
+    }
+
+    /// The way of what `client` sends to `wanted`, of a connection whose first bytes state
+    /// `server_name`. It is to be [settled](Self::settle) once it is final.
+    pub(crate) fn choose(
+        &self,
+        client: SocketAddr,
+        wanted: SocketAddr,
+        protocol: Protocol,
+        server_name: &ServerName,
+    ) -> Choice {
+        let decision = Decision {
+            protocol,
+            client,
+            destination: wanted,
+            names: vec![],
+            has_only_name: false,
+            server_name: server_name.name(),
+            rule: None,
+            action: Action::Refuse,
+            reason: Reason::NotCarried,
+            enforced: true,
+        };
+        let own = &self.config.own;
+        let way = if own.contains(&wanted.ip()) {
+            self.way_to_itself(client.ip(), wanted, protocol).map(|way| (way, Reason::OwnAddress))
+        } else if can_be_carried(wanted.ip()) {
+            return self.choose_by_rules(decision, server_name);
+        } else {
+            None
+        };
+        let Some((way, reason)) = way else { return Choice { way: Way::Refuse, decision, is_final: true } };
+        let action = match &way {
+            Way::Through(upstream, _) => Action::Through(upstream.clone()),
+            Way::Resolvers(_) => Action::Resolver,
+            Way::Refuse => Action::Refuse,
+            Way::Drop => Action::Drop,
+        };
+        Choice { way, decision: Decision { action, reason, ..decision }, is_final: true }
+    }
+
+    /// To the proxy's own addresses; `None` if nothing is there.
+    fn way_to_itself(&self, client: IpAddr, wanted: SocketAddr, protocol: Protocol) -> Option<Way> {
+        match wanted.port() {
+            DNS if self.has_resolvers() => Some(self.way_to_resolvers(client, protocol)),
+            _ if self.config.loopback => {
+                let here: IpAddr = match wanted {
+                    SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                    SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+                };
+                Some(Way::Through(self.direct.clone(), SocketAddr::new(here, wanted.port()).into()))
+            }
+            _ => None,
         }
-        if !can_be_carried(wanted.ip()) {
-            return self.refuse_uncarried();
-        }
+    }
+
+    /// Completes a decision about an address that may be carried on.
+    fn choose_by_rules(&self, decision: Decision, server_name: &ServerName) -> Choice {
+        let Config { rules, names, dry_run, .. } = &self.config;
+        let Decision { client, destination: wanted, protocol, .. } = decision;
         let known = match names {
             NameUse::Off => AddressNames::default(),
-            NameUse::Rules | NameUse::Upstreams => self.names.of(timer::now(), client, wanted.ip()),
+            NameUse::Rules | NameUse::Upstreams => self.names.of(timer::now(), client.ip(), wanted.ip()),
         };
-        if !known.names.is_empty() {
-            self.counters.named.one();
-            if known.only().is_none() {
-                self.counters.several_names.one();
+        let verdict = rules.verdict(client.ip(), wanted, &known, server_name, protocol);
+        let (action, rule, by_address, is_final, reason) = match verdict {
+            Verdict::Action { action, rule, by_address, is_final } => {
+                let reason = if rule.is_some() { Reason::Rule } else { Reason::Default };
+                (action, rule, by_address, is_final, reason)
+            }
+            Verdict::NameForgotten => (&Action::Refuse, None, true, true, Reason::NamesForgotten),
+            Verdict::ServerNameUnreadable => {
+                (&Action::Refuse, None, true, true, Reason::ServerNameUnreadable)
+            }
+        };
+        let enforced = !*dry_run || !matches!(action, Action::Refuse | Action::Drop);
+        let carried = if enforced { action.clone() } else { self.spared() };
+        let name = known.only();
+        let mut decision = Decision {
+            has_only_name: name.is_some(),
+            names: known.names,
+            rule,
+            action: action.clone(),
+            reason,
+            enforced,
+            ..decision
+        };
+        let way = match carried {
+            Action::Through(upstream) if self.may_carry(wanted.ip(), &upstream) => {
+                let name = name.filter(|_| *names == NameUse::Upstreams && !by_address);
+                Way::Through(upstream, Target { address: wanted, name })
+            }
+            Action::Through(_) => {
+                (decision.action, decision.reason) = (Action::Refuse, Reason::NotCarried);
+                decision.enforced = true;
+                Way::Refuse
+            }
+            Action::Resolver if self.has_resolvers() => {
+                let way = self.way_to_resolvers(client.ip(), protocol);
+                match way {
+                    Way::Refuse => decision.action = Action::Refuse,
+                    Way::Drop => decision.action = Action::Drop,
+                    Way::Through(..) | Way::Resolvers(_) => {}
+                }
+                way
+            }
+            Action::Drop => Way::Drop,
+            // Nobody resolves, or it says so.
+            Action::Resolver | Action::Refuse => {
+                decision.action = Action::Refuse;
+                Way::Refuse
+            }
+        };
+        Choice { way, decision, is_final }
+    }
+
+    /// Counts and logs a decision that is final.
+    pub(crate) fn settle(&self, decision: &Decision) {
+        let Decision { client, names, action, reason, enforced, .. } = decision;
+        let counters = &self.counters;
+        if !names.is_empty() {
+            counters.named.one();
+            if !decision.has_only_name {
+                counters.several_names.one();
             }
         }
-        let (action, by_address) = match rules.verdict(client, wanted, &known, protocol) {
-            Verdict::Action { action, by_address } => (action, by_address),
-            Verdict::Unknown => return self.refuse_forgotten(client),
-        };
-        match action {
-            Action::Through(upstream) if self.may_carry(wanted.ip(), upstream) => {
-                let name = known.only().filter(|_| *names == NameUse::Upstreams && !by_address);
-                Way::Through(upstream.clone(), Target { address: wanted, name })
+        match (reason, action) {
+            _ if !enforced => counters.not_enforced.one(),
+            (Reason::NotCarried, _) => counters.not_carried.one(),
+            (Reason::NamesForgotten, _) => {
+                counters.forgotten_refused.one();
+                let client = client.ip();
+                self.notices.trouble(
+                    "names",
+                    format_args!("{client} has asked for so many that some are forgotten; what a rule by domain may be for is refused"),
+                );
             }
-            Action::Through(_) => self.refuse_uncarried(),
-            Action::Resolver if has_resolvers => self.way_to_resolvers(client, protocol),
-            action => self.end_by_rule(action),
+            (Reason::ServerNameUnreadable, _) => counters.server_name_unreadable.one(),
+            (_, Action::Refuse) => counters.rule_refused.one(),
+            (_, Action::Drop) => counters.rule_dropped.one(),
+            (_, Action::Through(_) | Action::Resolver) => {}
         }
+        if self.config.log.as_ref().is_some_and(|log| !log(decision)) {
+            counters.decisions_lost.one();
+        }
+    }
+
+    /// What a dry run does with what a rule would refuse or drop.
+    fn spared(&self) -> Action {
+        match &self.config.rules.otherwise {
+            through @ Action::Through(_) => through.clone(),
+            _ => Action::Through(self.direct.clone()),
+        }
+    }
+
+    fn has_resolvers(&self) -> bool {
+        !self.config.resolvers.servers.is_empty() || !self.config.hosts.is_empty()
     }
 
     /// `upstream` may carry a client on to `address`, whether it comes from a packet or from a
@@ -213,45 +350,23 @@ impl Shared {
         for resolver in &resolvers.servers {
             // As the question reaches it.
             let by = if protocol == Protocol::Tcp { protocol } else { resolver.protocol };
-            let Verdict::Action { action, .. } =
-                rules.verdict(client, resolver.address, &AddressNames::default(), by)
-            else {
-                continue;
-            };
-            match action {
+            let known = AddressNames::default();
+            let verdict = rules.verdict(client, resolver.address, &known, &ServerName::Absent, by);
+            let Verdict::Action { action, .. } = verdict else { continue };
+            let spared = (self.config.dry_run && matches!(action, Action::Refuse | Action::Drop))
+                .then(|| self.spared());
+            match spared.as_ref().unwrap_or(action) {
                 Action::Through(upstream) => ways.push((upstream.clone(), *resolver)),
                 Action::Resolver => ways.push((self.direct.clone(), *resolver)),
                 Action::Refuse | Action::Drop => end = action,
             }
         }
-        // Names of the proxy's own need none.
-        let has_answer = !ways.is_empty() || !self.config.hosts.is_empty();
-        if has_answer { Way::Resolvers(ways) } else { self.end_by_rule(end) }
-    }
-
-    /// What a rule ends.
-    fn end_by_rule(&self, action: &Action) -> Way {
-        if *action == Action::Drop {
-            self.counters.rule_dropped.one();
-            return Way::Drop;
+        match end {
+            // Names of the proxy's own need none.
+            _ if !ways.is_empty() || !self.config.hosts.is_empty() => Way::Resolvers(ways),
+            Action::Drop => Way::Drop,
+            _ => Way::Refuse,
         }
-        // Nobody resolves, or it says so.
-        self.counters.rule_refused.one();
-        Way::Refuse
-    }
-
-    fn refuse_forgotten(&self, client: IpAddr) -> Way {
-        self.counters.forgotten_refused.one();
-        self.notices.trouble(
-            "names",
-            format_args!("{client} has asked for so many that some are forgotten; what a rule by domain may be for is refused"),
-        );
-        Way::Refuse
-    }
-
-    fn refuse_uncarried(&self) -> Way {
-        self.counters.not_carried.one();
-        Way::Refuse
     }
 
     pub(crate) fn client_is_full(&self, client: IpAddr, of_what: &str) {

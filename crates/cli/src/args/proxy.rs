@@ -58,6 +58,12 @@ pub(crate) struct ProxyArgs {
     /// address-dependent]
     #[arg(long, value_name = "FILTERING")]
     pub(crate) udp_filtering: Option<Filtering>,
+    /// Do not refuse or drop what rules would: carry it on as if no rule matched (directly if the default
+    /// is refuse or drop). --decisions tells what would have happened
+    ///
+    /// Rules that choose an upstream work as usual, and so do addresses that are never forwarded.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Publish a port of this machine: its connections, or datagrams, go to GUEST with the client's
     /// address as their source; may be given again
     ///
@@ -95,6 +101,12 @@ pub(crate) struct ProxyArgs {
     /// Write the summary to a file, as JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,
+    /// Append a line of JSON to a file for each decision about a connection or flow: its client,
+    /// destination, names, rule and action (docs/proxy.md)
+    ///
+    /// A new file can be read by you alone.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) decisions: Option<PathBuf>,
     /// Print nothing but errors
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
@@ -195,6 +207,7 @@ const EXAMPLES: &str = "\
 Examples:
   ackline proxy --upstream socks5://127.0.0.1:9050 --dns tcp://192.0.2.53 -- curl https://example.org/
   ackline proxy --config rules.toml -- bash
+  ackline proxy --config rules.toml --dry-run --decisions decisions.jsonl -- ./agent
   ackline proxy --netns $(podman inspect -f {{.State.Pid}} web) --upstream socks5://127.0.0.1:1080
   ackline proxy --publish 8080:80 -- python3 -m http.server 80
   ackline proxy --socket /tmp/vm.sock --local 10.0.2.2/24 --dhcp-host 52:54:00:12:34:56=10.0.2.15 --publish 2222:10.0.2.15:22

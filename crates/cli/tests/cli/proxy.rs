@@ -268,6 +268,63 @@ fn an_ordinary_user_has_a_program_behind_a_proxy() {
     assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok(FAR.to_owned())));
 }
 
+#[test]
+fn rules_hear_the_names_that_programs_state_and_tell_their_decisions() {
+    let name = "proxy::rules_hear_the_names_that_programs_state_and_tell_their_decisions";
+    if !has_programs(name, &["curl"]) {
+        return;
+    }
+    with_tun(name, || {
+        let (web, (socks, _told)) = (http("a page\n"), socks());
+        let (directory, log) = scratch("decisions.jsonl");
+        let rules = directory.path().join("rules.toml");
+        let file = format!(
+            "default = 'office'\nupstream.office = 'socks5://127.0.0.1:{socks}'\n\
+             [[rule]]\nserver_name = 'refused.test'\naction = 'refuse'\n"
+        );
+        std::fs::write(&rules, file).expect("ours");
+        let proxy = ["proxy", "-q", "--config", text(&rules), "--decisions", text(&log)];
+        let decided = |more: &[&str], curl: &[&str]| -> (Exit, Value) {
+            let _ = std::fs::remove_file(&log);
+            let curl = [&["curl", "-sS", "-k", "--noproxy", "*"], curl].concat();
+            let ended = run(&[&proxy[..], more, &["--"], &curl].concat());
+            let lines = std::fs::read_to_string(&log).expect("a log");
+            assert_eq!(lines.lines().count(), 1, "{lines}");
+            (ended, serde_json::from_str(&lines).expect("JSON"))
+        };
+        let url = format!("http://{FAR}:{web}/");
+        let (ended, open) = decided(&[], &["-H", "Host: other.test", &url]);
+        succeeded(&ended);
+        assert_eq!(stdout(&ended), "a page\n");
+        assert_eq!((&open["server_name"], &open["rule"]), (&"other.test".into(), &Value::Null), "{open}");
+        assert_eq!(open["action"], format!("socks5://127.0.0.1:{socks}"));
+        assert_eq!(open["destination"], format!("{FAR}:{web}"));
+
+        let host = ["-H", "Host: www.refused.test", &url];
+        let (ended, refused) = decided(&[], &host);
+        assert_eq!(ended.status, Some(56), "reset, {ended:?}");
+        let said = |decision: &Value| {
+            ["server_name", "rule", "action", "reason", "enforced"].map(|key| decision[key].clone())
+        };
+        let expected = |enforced: bool| -> [Value; 5] {
+            ["www.refused.test".into(), 1.into(), "refuse".into(), "rule".into(), enforced.into()]
+        };
+        assert_eq!(said(&refused), expected(true));
+        let (ended, spared) = decided(&["--dry-run"], &host);
+        assert_eq!((stdout(&ended), said(&spared)), ("a page\n".to_owned(), expected(false)));
+
+        // In TLS, in a ClientHello as curl makes it.
+        let at = format!("www.refused.test:{web}:{FAR}");
+        let (ended, refused) = decided(&[], &["--resolve", &at, &format!("https://www.refused.test:{web}/")]);
+        assert_eq!(ended.status, Some(35), "no TLS, {ended:?}");
+        assert_eq!(said(&refused), expected(true));
+
+        let ended = run(&["proxy", "--decisions", "/nowhere/x", "--", "true"]);
+        assert_eq!(ended.status, Some(5), "{ended:?}");
+        assert!(ended.complaint().contains("--decisions /nowhere/x: no such file"), "{ended:?}");
+    });
+}
+
 /// Whichever of its addresses the system's resolver gives first (RFC 8305, section 5).
 #[test]
 fn an_upstream_of_two_addresses_is_reached_at_either() {

@@ -4,11 +4,13 @@ use super::header::header;
 use super::spec::ProxyHeader;
 use super::{Base, source};
 use crate::ends::{OutsideStream, StackStream};
+use crate::first_flight::FirstFlight;
 use crate::outside::{Stream, keep_alive};
 use crate::relay::relay;
 use crate::shared::Shared;
 use ackline_runtime::{Stack, TcpStream};
 use ackline_tcp_core::Target;
+use bytes::Bytes;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -110,7 +112,10 @@ pub(crate) async fn carry(shared: &Shared, stack: &Stack, arrival: Arrival) {
         _ => Ok(()),
     };
     let outcome = match told {
-        Ok(()) => relay(&mut inside.stream, &mut outside.stream, vec![], shared).await,
+        Ok(()) => {
+            let first = FirstFlight::Read(Bytes::new());
+            relay(&mut inside.stream, &mut outside.stream, first, vec![], shared).await
+        }
         Err(error) => Err(error),
     };
     (inside.is_over, outside.is_over) = (outcome.is_ok(), outcome.is_ok());

@@ -1,5 +1,6 @@
 //! `ackline proxy`: connections and flows of a program, or of a TUN device, carried on.
 
+mod decisions;
 mod device;
 mod namespace;
 mod report;
@@ -24,6 +25,7 @@ use ackline_proxy::{
     Action, Config, ConfigFile, Exit, Hosts, Limits, NameUse, Protocol, Proxy, Publish, Resolver, Rules,
     Upstream,
 };
+use decisions::DecisionLog;
 use device::{ClientSide, OpenDevice};
 use report::Summary;
 use std::fs;
@@ -48,14 +50,19 @@ pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> 
     let plan = plan(args)?;
     let out = way_out::plan(args)?;
     let json = args.json.as_deref().map(|path| ResultFile::open("--json", path)).transpose()?;
+    let decisions = args.decisions.as_deref();
+    let decisions = decisions.map(|path| decisions::open(path).map(|file| (file, path))).transpose()?;
     let speaks = !args.quiet;
     let watch = args.watch.plan("proxy", speaks)?;
     // While the process has one thread.
     let place = ClientSide::find(args, descriptor)?;
-    let plan = Plan { config: Config { own: place.own.clone(), ..plan.config }, ..plan };
+    let decisions = decisions.map(|(file, path)| DecisionLog::start(file, path)).transpose()?;
+    let log = decisions.as_ref().map(DecisionLog::log);
+    let plan = Plan { config: Config { own: place.own.clone(), log, ..plan.config }, ..plan };
     let runtime = tunnel::runtime()?;
     let outcome = runtime.block_on(serve(args, place, plan, out.as_ref(), &settings, watch));
     runtime.shutdown_background();
+    decisions.into_iter().for_each(DecisionLog::finish);
     let (status, summary) = outcome?;
     if speaks {
         summary.lines().iter().for_each(|line| output::say(line));
@@ -122,6 +129,7 @@ fn plan(args: &ProxyArgs) -> Result<Plan, Failure> {
         filtering: args.udp_filtering.or(udp_filtering).unwrap_or(usual.filtering),
         resolver_is_near: dns.is_empty(),
         loopback: args.loopback,
+        dry_run: args.dry_run,
         limits: Limits { total: limits.clients.total.min(most), ..limits.clients },
         connect_timeout: limits.connect_timeout.into(),
         server_timeout: limits.server_timeout.into(),
