@@ -188,6 +188,7 @@ fn a_stranger_does_not_disturb_a_test() {
             client["end"]["sum_received"]["bytes"].as_u64().is_some_and(|bytes| bytes > 1_000_000),
             "{client:#}"
         );
+        until("the server's end of it", || world.is_done().then_some(()));
         server.signal(Signal::TERM);
         let ended = server.end();
         let text = String::from_utf8_lossy(&ended.stdout).into_owned();

@@ -138,6 +138,12 @@ impl World {
         self.sockets().iter().filter(|socket| socket.state == ESTABLISHED).count()
     }
 
+    /// Each connection of the kernel's side has been closed by both ends.
+    pub(crate) fn is_done(&self) -> bool {
+        const TIME_WAIT: &str = "06";
+        self.sockets().iter().all(|socket| socket.state == TIME_WAIT)
+    }
+
     /// `ackline bench` is the client: its end, and the stock server's.
     pub(crate) fn our_client(&self, options: &[&str]) -> Both {
         self.our_client_to(KERNEL4, options)
