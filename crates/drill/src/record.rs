@@ -305,7 +305,7 @@ mod tests {
             ([4, 2, 3, 9, 0, 0, 0, 0], "<sackOK,eol,eol>"),
             ([30, 4, 0, 1, 4, 2, 1, 1], "<nop,nop,nop,nop,sackOK,nop,nop>"),
         ] {
-            let mut octets = vec![0x45, 0, 0, 48, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            let mut octets = vec![0x45, 0, 0, 48, 0, 0, 0, 0, 64, 6, 0x66, 0xc6, 10, 0, 0, 1, 10, 0, 0, 2];
             octets.extend([0xc0, 0, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x70, 2, 0xff, 0xff, 0, 0, 0, 0]);
             octets.extend(options);
             let script = record(&[CapturedPacket { at_ns: 0, octets }], None).expect("a connection");
