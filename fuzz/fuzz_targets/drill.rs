@@ -43,7 +43,8 @@ fn check(error: &ScriptError, text: &str) {
 
 fn print_and_parse(line: &PacketLine) {
     let printed = line.to_string();
-    let again = Script::parse(&format!("0 {printed}\n"), &[]).unwrap_or_else(|error| panic!("{printed:?}: {error}"));
+    let again =
+        Script::parse(&format!("0 {printed}\n"), &[]).unwrap_or_else(|error| panic!("{printed:?}: {error}"));
     let [Event { action: Action::Packet(again), .. }] = &again.events[..] else {
         panic!("{printed:?} is no packet")
     };

@@ -53,7 +53,8 @@ fn run(octets: &[u8]) {
                 interface: 0,
                 outbound: None,
                 original: u32::try_from(packet.octets.len()).expect("short"),
-                data: &packet.octets[..packet.octets.len().min(if number % 3 == 0 { 96 } else { usize::MAX })],
+                data: &packet.octets
+                    [..packet.octets.len().min(if number % 3 == 0 { 96 } else { usize::MAX })],
                 comment: "",
             });
         }

@@ -60,7 +60,8 @@ pub fn main(name: &str, target: impl Fn(&[u8])) -> ExitCode {
 /// The inputs that are checked in, in the order of their names.
 fn corpus(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let files = fs::read_dir(folder).expect("a corpus").map(|file| file.expect("readable").path());
-    let is_seed = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"seed-"));
+    let is_seed =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"seed-"));
     let mut files: Vec<PathBuf> = files.filter(is_seed).collect();
     files.sort();
     assert!(!files.is_empty(), "{} has no seed-*", folder.display());
@@ -99,7 +100,9 @@ fn mutation(random: &mut Random, corpus: &[(PathBuf, Vec<u8>)], words: &[Vec<u8>
         let end = (at + 1 + random.below(16)).min(octets.len());
         match random.below(8) {
             0 if at < octets.len() => octets[at] ^= 1 << random.below(8),
-            1 if at < octets.len() => octets[at] = [0, 1, 0x7f, 0x80, 0xff, b'9', b'-', b'"'][random.below(8)],
+            1 if at < octets.len() => {
+                octets[at] = [0, 1, 0x7f, 0x80, 0xff, b'9', b'-', b'"'][random.below(8)]
+            }
             2 if at < octets.len() => octets[at] = random.next() as u8,
             3 => drop(octets.drain(at..end)),
             4 => {
