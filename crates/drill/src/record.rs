@@ -7,7 +7,7 @@
 //! the script expects.
 
 use crate::flow::Flow;
-use crate::script::{Direction, IpFields, PacketLine, Payload, TcpLine};
+use crate::script::{Direction, IpFields, OptionLine, PacketLine, Payload, TcpLine};
 use ackline_tcp_core::wire::{RxChecksum, TcpFlags, Transport, parse};
 use ackline_tcp_core::{RxPacket, SeqNum};
 use std::fmt::Write as _;
@@ -91,6 +91,20 @@ fn segment(packet: &CapturedPacket) -> Option<Segment> {
     Some(Segment { at_ns: packet.at_ns, from, to, seq, flags, octets })
 }
 
+/// Options as a script can have them. One that it cannot name is replaced by as many NOPs: whoever
+/// does not know an option skips it (RFC 9293, MUST-6). What follows the end of the list, or an
+/// option that has no end, is none: a script has padding there, as the header has.
+fn readable(options: Vec<OptionLine>) -> Vec<OptionLine> {
+    let replaced = options.into_iter().flat_map(|option| match option {
+        OptionLine::Other { .. } => vec![OptionLine::Nop; option.octets()],
+        named => vec![named],
+    });
+    let mut options: Vec<OptionLine> = replaced.collect();
+    let octets: usize = options.iter().map(OptionLine::octets).sum();
+    options.extend((octets..octets.next_multiple_of(4)).map(|_| OptionLine::Eol));
+    options
+}
+
 struct Recorder {
     flow: Flow,
     local: SocketAddr,
@@ -167,7 +181,8 @@ impl Recorder {
         let packet = parse(&RxPacket::new(&segment.octets).with_checksum(RxChecksum::Trusted)).ok()?;
         let Transport::Tcp(tcp) = packet.transport else { return None };
         let outbound = segment.from == self.local;
-        let line = if outbound { self.flow.outbound_line(&tcp) } else { self.flow.inbound_line(&tcp) };
+        let mut line = if outbound { self.flow.outbound_line(&tcp) } else { self.flow.inbound_line(&tcp) };
+        line.options = readable(line.options);
         Some((segment.at_ns, outbound, line))
     }
 
@@ -239,7 +254,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::{CapturedPacket, RecordError, record};
-    use crate::{Options, Outcome, run};
+    use crate::{Options, Outcome, Script, run};
 
     const DIALOGUE: &str = "
     0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -279,5 +294,23 @@ mod tests {
         assert_eq!(again.outcome, Outcome::Passed, "{script}");
         assert_eq!(again.packets.len(), first.packets.len());
         assert_eq!(record(&[], None), Err(RecordError::NoConnection));
+    }
+
+    /// The options of a SYN end early, with one that has no end, or are such that no script names.
+    #[test]
+    fn any_options_make_a_script() {
+        for (options, expected) in [
+            ([2, 4, 5, 180, 0, 9, 9, 9], "<mss 1460,eol,eol,eol,eol>"),
+            ([1, 1, 1, 0, 0, 0, 0, 0], "<nop,nop,nop,eol>"),
+            ([4, 2, 3, 9, 0, 0, 0, 0], "<sackOK,eol,eol>"),
+            ([30, 4, 0, 1, 4, 2, 1, 1], "<nop,nop,nop,nop,sackOK,nop,nop>"),
+        ] {
+            let mut octets = vec![0x45, 0, 0, 48, 0, 0, 0, 0, 64, 6, 0x66, 0xc6, 10, 0, 0, 1, 10, 0, 0, 2];
+            octets.extend([0xc0, 0, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x70, 2, 0xff, 0xff, 0, 0, 0, 0]);
+            octets.extend(options);
+            let script = record(&[CapturedPacket { at_ns: 0, octets }], None).expect("a connection");
+            assert!(script.contains(expected), "{script}");
+            Script::parse(&script, &[]).expect("a script");
+        }
     }
 }
