@@ -2,7 +2,7 @@
 //! them that follow from a seed.
 //!
 //! ```text
-//! cargo run --manifest-path fuzz/Cargo.toml --no-default-features --bin TARGET [MUTATIONS | FILE...]
+//! cargo run --manifest-path fuzz/Cargo.toml --no-default-features --bin NAME [MUTATIONS | FILE...]
 //! ```
 //!
 //! The mutations are blind: what libFuzzer finds by coverage this finds by luck. It keeps the
@@ -75,7 +75,7 @@ fn dictionary(file: &Path) -> Vec<Vec<u8>> {
     text.lines().filter_map(quoted).collect()
 }
 
-/// A word without its escapes: a quote, a backslash, or an octet such as `\\xff`.
+/// A word without its escapes: a quote, a backslash, or an octet such as `\xff`.
 fn unescape(word: &str) -> Vec<u8> {
     let mut octets = vec![];
     let mut rest = word.as_bytes();
@@ -128,7 +128,7 @@ fn mutation(random: &mut Random, corpus: &[(PathBuf, Vec<u8>)], words: &[Vec<u8>
     octets
 }
 
-/// xorshift64* (Vigna, *An experimental exploration of Marsaglia's xorshift generators, scrambled*).
+/// xorshift64*: Vigna, *An experimental exploration of Marsaglia's xorshift generators, scrambled*.
 struct Random(u64);
 
 impl Random {
