@@ -5,7 +5,7 @@ use crate::ends::{Client, OutsideStream, StackStream};
 use crate::first_flight::{self, FirstFlight, PendingChoice};
 use crate::relay::relay;
 use crate::resolution;
-use crate::server_name::ServerName;
+use crate::rules::server_name::ServerName;
 use crate::shared::{Choice, Config, Shared, Way};
 use crate::target::{Protocol, Target};
 use crate::upstream::{ConnectError, Connected, Upstream};

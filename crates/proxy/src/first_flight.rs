@@ -4,7 +4,7 @@
 //! rule matched. What the destination sends is passed on meanwhile, so a protocol in which the
 //! server speaks first is not delayed; the client's first bytes are kept until they have been read.
 
-use crate::server_name::{MOST, ServerName, ServerNameReader};
+use crate::rules::server_name::{MOST, ServerName, ServerNameReader};
 use crate::shared::{Choice, Shared, Way};
 use crate::target::Protocol;
 use crate::upstream::Upstream;

@@ -8,9 +8,8 @@
 //! | `flow`, `mapping` | one UDP flow; the port that all flows of a client's socket have outside |
 //! | `dns/` | questions of clients, and the resolvers that answer them |
 //! | `upstream/` | sockets of the kernel, SOCKS5, HTTP CONNECT |
-//! | `rules`, `file` | rules, and the file that has them |
-//! | `server_name`, `first_flight` | the server's name that a client states in its first bytes, and the wait for it |
-//! | `decision` | what was decided, for a log |
+//! | `rules/`, `file` | rules, decisions, and the server's name that a client states; the file that has them |
+//! | `first_flight` | the wait for that name |
 //! | `machine` | this machine's own addresses and routes |
 //! | `names` | names of addresses, from the resolver's answers |
 //! | `clients`, `counters`, `notices` | limits, numbers, lines |
@@ -21,7 +20,6 @@ mod backlog;
 mod clients;
 mod connection;
 mod counters;
-mod decision;
 mod dns;
 mod ends;
 mod file;
@@ -37,14 +35,12 @@ mod publish;
 mod relay;
 mod resolution;
 mod rules;
-mod server_name;
 mod shared;
 mod target;
 mod upstream;
 
 pub use clients::{FileLimits, Limits};
 pub use counters::{Counter, Kind, Stats};
-pub use decision::{Decision, Log, Reason};
 pub use dns::{Hosts, Resolver, Resolvers};
 pub use file::{ConfigFile, FileError};
 pub use filtering::Filtering;
@@ -54,6 +50,7 @@ pub use outside::Exit;
 pub use outside::machine::Interface;
 pub use proxy::{Meter, Proxy};
 pub use publish::{ProxyHeader, Publish, PublishError, PublishSyntax, Published, Publisher};
+pub use rules::decision::{Decision, Log, Reason};
 pub use rules::{Action, Rule, Rules};
 pub use shared::Config;
 pub use target::{Protocol, Target};

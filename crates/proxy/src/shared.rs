@@ -3,15 +3,15 @@
 use crate::backlog::Backlog;
 use crate::clients::{FileLimits, Limits};
 use crate::counters::Counters;
-use crate::decision::{Decision, Log, Reason};
 use crate::dns::{DNS, Health, Hosts, Resolver, Resolvers};
 use crate::filtering::Filtering;
 use crate::names::{AddressNames, NameUse, Names};
 use crate::notices::{Notices, Say};
 use crate::outside::machine::{Interface, Machine};
 use crate::outside::{Exit, WayOut};
+use crate::rules::decision::{Decision, Log, Reason};
+use crate::rules::server_name::ServerName;
 use crate::rules::{Action, Rules, Verdict};
-use crate::server_name::ServerName;
 use crate::target::{Protocol, Target, can_be_carried};
 use crate::upstream::{ConnectError, Upstream};
 use ackline_runtime::{Refusal, timer};

@@ -1,10 +1,13 @@
 //! Rules: the first that a connection or flow matches decides its way.
 
+pub(crate) mod decision;
+pub(crate) mod server_name;
+
 use crate::names::AddressNames;
-use crate::server_name::ServerName;
 use crate::target::Protocol;
 use crate::upstream::Upstream;
 use ipnet::IpNet;
+use server_name::ServerName;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
