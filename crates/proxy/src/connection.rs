@@ -39,7 +39,7 @@ pub(crate) async fn carry(shared: &Shared, client: Client) {
     }
 }
 
-/// The same if the way depends on the server's name that the client states in its first bytes.
+/// [`carry`] if the way depends on the server name in the client's first bytes.
 async fn carry_as_stated(
     shared: &Shared,
     client: Client,
@@ -67,7 +67,7 @@ async fn carry_as_stated(
             shared.settle(&decision);
             resolution::serve_connection(shared, client, from.ip(), ways).await;
         }
-        // It is connected to hear what it states: unless that opens a way, there is none.
+        // The client is connected to read the name: only a rule by name can let it through.
         Way::Refuse | Way::Drop => {
             let Ok(mut inside) = client.accept().await else { return shared.counters.abandoned.one() };
             let (mut read, _) = inside.stream.split();

@@ -446,6 +446,14 @@ mod tests {
             ("[[rule]]\nport = '9-8'\naction = 'drop'\n", "line 2, port: \"9-8\" is not a port, or several"),
             ("[[rule]]\nport = 65536\naction = 'drop'\n", "line 2, port: \"65536\" is not a port"),
             ("[[rule]]\ndomain = 'a b'\naction = 'drop'\n", "line 2, domain: \"a b\" is not a name"),
+            (
+                "[[rule]]\nserver_name = 'a.test'\nprotocol = 'udp'\naction = 'drop'\n",
+                "line 4, action: server_name is stated in TCP connections; remove it, or protocol",
+            ),
+            (
+                "[[rule]]\nserver_name = 'a.test'\naction = 'resolver'\n",
+                "line 3, action: server_name is not stated to a resolver; remove it",
+            ),
             ("\n[[rule]]\nto = '::/0'\n", "line 2: missing field `action`"),
             ("publish = ['http:10.0.2.15']\n", "line 1, publish: write [ADDR:]PORT[:GUEST][:PORT][/udp]"),
             ("dns = 'one.test'\n", "line 1, dns: not an address; write one like 192.0.2.53"),

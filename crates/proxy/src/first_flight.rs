@@ -1,4 +1,4 @@
-//! The wait for what a client states in its first bytes, on which its way depends.
+//! Waiting for the client's first bytes, if its way depends on the server name in them.
 //!
 //! What a rule by the server's name might refuse, or send another way, is connected as if no such
 //! rule matched. What the destination sends is passed on meanwhile, so a protocol in which the
@@ -76,7 +76,7 @@ pub(crate) async fn read(from: &mut inner::ReadHalf<'_>) -> io::Result<(Bytes, S
     let (mut bytes, mut reader) = (Vec::new(), ServerNameReader::default());
     loop {
         let Some(chunk) = from.read_chunk(MOST - bytes.len()).await? else {
-            // Whoever reads half a message reads what it likes.
+            // A server might accept an incomplete message, and find a name in it.
             let name = if bytes.is_empty() { ServerName::Absent } else { ServerName::Unreadable };
             return Ok((bytes.into(), name));
         };

@@ -8,8 +8,8 @@
 //! | `flow`, `mapping` | one UDP flow; the port that all flows of a client's socket have outside |
 //! | `dns/` | questions of clients, and the resolvers that answer them |
 //! | `upstream/` | sockets of the kernel, SOCKS5, HTTP CONNECT |
-//! | `rules/`, `file` | rules, decisions, and the server's name that a client states; the file that has them |
-//! | `first_flight` | the wait for that name |
+//! | `rules/`, `file` | rules, decisions, names that clients state; the file with the rules |
+//! | `first_flight` | waiting for a client to state the server's name |
 //! | `machine` | this machine's own addresses and routes |
 //! | `names` | names of addresses, from the resolver's answers |
 //! | `clients`, `counters`, `notices` | limits, numbers, lines |

@@ -27,7 +27,8 @@ use tokio::time::timeout;
 /// destination an ICMP error, and silence stays silence. Beyond
 /// [`Limits::client_early`](crate::Limits::client_early) and
 /// [`Limits::early`](crate::Limits::early), clients are connected first, because a SYN may be
-/// forged; each of these outcomes is then an RST.
+/// forged; each of these outcomes is then an RST. So is a client whose connection only a rule by
+/// [`server_names`](crate::Rule::server_names) could let through.
 pub struct Proxy {
     shared: Arc<Shared>,
     mappings: Arc<Mappings>,

@@ -58,10 +58,10 @@ pub(crate) struct ProxyArgs {
     /// address-dependent]
     #[arg(long, value_name = "FILTERING")]
     pub(crate) udp_filtering: Option<Filtering>,
-    /// Do not refuse or drop what rules would: carry it on as if no rule matched (directly if the default
-    /// is refuse or drop). --decisions tells what would have happened
+    /// Do not enforce rules that refuse or drop: forward as if no rule matched (directly if the default
+    /// is refuse or drop). --decisions shows what would have happened
     ///
-    /// Rules that choose an upstream work as usual, and so do addresses that are never forwarded.
+    /// Rules that choose an upstream are enforced, and addresses that are never forwarded stay refused.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Publish a port of this machine: its connections, or datagrams, go to GUEST with the client's
@@ -104,7 +104,7 @@ pub(crate) struct ProxyArgs {
     /// Append a line of JSON to a file for each decision about a connection or flow: its client,
     /// destination, names, rule and action (docs/proxy.md)
     ///
-    /// A new file can be read by you alone.
+    /// A new file is readable only by you.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) decisions: Option<PathBuf>,
     /// Print nothing but errors

@@ -110,6 +110,11 @@ impl BackgroundCommand {
         open.filter_map(|entry| length(entry.ok()?)).collect()
     }
 
+    /// The length of a file in `directory` that it has open and has written to, if there is one.
+    pub(crate) fn written(&self, directory: &Path) -> Option<u64> {
+        self.open_files(directory).into_iter().find(|&length| length > 0)
+    }
+
     /// Does something while its output is read, which would otherwise stop it.
     pub(crate) fn end_while(self, act: impl FnOnce()) -> Exit {
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What was decided about a connection or flow, for a log.
+//! Decisions about connections and flows, for a log.
 
 use crate::rules::Action;
 use crate::target::Protocol;
@@ -19,7 +19,7 @@ pub struct Decision {
     /// Names by which the client knows the destination, from answers of the resolver. Whoever owns
     /// a zone chooses what they are.
     pub names: Vec<Arc<str>>,
-    /// There is one, and no other can have been forgotten.
+    /// The client knows the destination by exactly one name.
     #[serde(skip)]
     pub(crate) has_only_name: bool,
     /// The server's name that the client has stated, if a rule asked for it.
@@ -30,13 +30,13 @@ pub struct Decision {
     /// `drop`.
     #[serde(serialize_with = "as_text")]
     pub action: Action,
-    /// What the decision follows from.
+    /// The reason.
     pub reason: Reason,
     /// False if it was only logged: what a [dry run](crate::Config::dry_run) does not refuse.
     pub enforced: bool,
 }
 
-/// What a decision follows from.
+/// Reason for a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -52,8 +52,8 @@ pub enum Reason {
     NotCarried,
     /// A rule by domain could have matched a name that was forgotten.
     NamesForgotten,
-    /// A rule by the server's name could have matched one that is not stated in a way that
-    /// everybody reads alike.
+    /// A rule by server name could have matched, but the client's first message is not valid TLS or
+    /// HTTP.
     ServerNameUnreadable,
 }
 

@@ -189,7 +189,7 @@ pub(crate) enum Verdict<'a> {
     },
     /// It depends on a name that was forgotten.
     NameForgotten,
-    /// It depends on a server's name that is not stated in a way that everybody reads alike.
+    /// It depends on a server name that cannot be read reliably.
     ServerNameUnreadable,
 }
 
@@ -303,7 +303,7 @@ mod tests {
             (stated("www.open.test"), Some((true, Some(2), true))),
             (stated("notopen.test"), Some((false, None, true))),
             (stated("refused.test"), Some((false, Some(3), true))),
-            // It is the resolver's word, too, that is asked for there.
+            // That rule needs the name from the resolver as well.
             (stated("both.test"), Some((false, None, true))),
             (ServerName::Absent, Some((false, None, true))),
             (ServerName::Unreadable, None),
@@ -311,7 +311,7 @@ mod tests {
             assert_eq!(verdict(443, &[], &stated, tcp), expected, "{stated:?}");
         }
         assert_eq!(verdict(443, &["both.test"], &stated("both.test"), tcp), Some((true, Some(1), true)));
-        // Where nothing depends on it nobody waits for it.
+        // Where no rule depends on the name, the decision is final without it.
         for unread in [ServerName::Unread, ServerName::Unreadable] {
             assert_eq!(verdict(80, &[], &unread, tcp), Some((false, None, true)));
             assert_eq!(verdict(443, &[], &unread, Protocol::Udp), Some((false, None, true)));

@@ -1,15 +1,14 @@
 //! The server's name as a client states it in its first bytes: TLS's *server_name* (RFC 6066,
 //! section 3), and HTTP's *Host* (RFC 9110, section 7.2).
 //!
-//! What a client states it may also leave out or lie about. A name says whom it wants to talk to,
-//! not who has the address.
+//! A client can omit the name, or lie: the name says which server it asks for, not which server has
+//! the address.
 
 use rustls::server::Acceptor;
 use std::io::Read as _;
 use std::sync::Arc;
 
-/// Most bytes in which a client must have stated it. A `ClientHello` with the large keys of
-/// post-quantum cryptography has some two thousand.
+/// Most bytes that are read to find it. A `ClientHello` with post-quantum keys has about 2,000.
 pub(crate) const MOST: usize = 32 << 10;
 
 /// Header fields of a request that are looked at.
@@ -18,14 +17,14 @@ const FIELDS: usize = 128;
 /// What a client has stated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerName {
-    /// Nothing that was read yet.
+    /// Not read yet.
     Unread,
     /// A name, in small letters and without a dot at its end.
     Stated(Arc<str>),
     /// None: neither TLS nor HTTP, or without it.
     Absent,
-    /// It begins as TLS or HTTP, and is no valid `ClientHello` or request. Somebody else may read a
-    /// name there.
+    /// The bytes begin like TLS or HTTP, but are not a valid `ClientHello` or request. A server might
+    /// still find a name in them.
     Unreadable,
 }
 
@@ -50,13 +49,13 @@ impl ServerName {
 #[derive(Default)]
 pub(crate) struct ServerNameReader {
     tls: Acceptor,
-    /// Bytes that TLS has.
+    /// Bytes that have been passed to `tls`.
     taken: usize,
 }
 
 impl ServerNameReader {
-    /// What the client has stated in `head`, which is all that it has sent: what was given before,
-    /// and more. `None` if that takes more of it.
+    /// Reads the name from `head`, all bytes that the client has sent so far. `None` if more are
+    /// needed.
     pub(crate) fn read(&mut self, head: &[u8]) -> Option<ServerName> {
         /// Content type and major version of a TLS record with a handshake (RFC 8446, section 5.1).
         const HANDSHAKE: [u8; 2] = [22, 3];
@@ -70,7 +69,7 @@ impl ServerNameReader {
         found.or((head.len() >= MOST).then_some(ServerName::Unreadable))
     }
 
-    /// Of a `ClientHello`, which may be divided over several records.
+    /// Reads the name from a `ClientHello`, which may span several records.
     fn hello(&mut self, head: &[u8]) -> Option<ServerName> {
         let mut rest = &head[self.taken..];
         while !rest.is_empty() {
@@ -92,7 +91,7 @@ impl ServerNameReader {
     }
 }
 
-/// Of an HTTP request, or of anything else.
+/// Reads the name from an HTTP request, or finds that it is none.
 fn request(head: &[u8]) -> Option<ServerName> {
     // Servers pass over empty lines before a request (RFC 9112, section 2.2).
     let start = head.iter().position(|byte| !b"\r\n".contains(byte))?;
@@ -106,7 +105,7 @@ fn request(head: &[u8]) -> Option<ServerName> {
         Some(_) => return Some(ServerName::Absent),
     }
     let Some(end) = head.iter().position(|&byte| byte == b'\n') else {
-        // A line has neither other control characters nor this length.
+        // A request line has no other control characters, and is shorter than this.
         let is_line = head.len() < 8 << 10
             && head.iter().all(|byte| !byte.is_ascii_control() || b"\t\r".contains(byte));
         return (!is_line).then_some(ServerName::Absent);
@@ -120,7 +119,7 @@ fn request(head: &[u8]) -> Option<ServerName> {
     match request.parse(head) {
         Ok(httparse::Status::Partial) => return None,
         Ok(httparse::Status::Complete(_)) => {}
-        // HTTP/2 without TLS among them, whose names are compressed.
+        // This includes HTTP/2 without TLS, whose header fields are compressed.
         Err(_) => return Some(ServerName::Unreadable),
     }
     let mut hosts = request.headers.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
@@ -183,14 +182,14 @@ mod tests {
         message.chunks(record).flat_map(|part| [&[22, 3, 1][..], &be16(part.len()), part].concat()).collect()
     }
 
-    /// Whatever way the bytes come.
+    /// Reads all at once and in small pieces, which must agree.
     fn read(bytes: &[u8]) -> Option<ServerName> {
         let at_once = ServerNameReader::default().read(bytes);
         for step in [1, 7] {
             let mut reader = ServerNameReader::default();
             let ends = (step..bytes.len()).step_by(step).chain([bytes.len()]);
             let by_parts = ends.into_iter().find_map(|end| reader.read(&bytes[..end]));
-            // What is wrong behind the end of a name may not have come.
+            // In pieces, the name may be complete before the invalid part arrives.
             if at_once != Some(ServerName::Unreadable) {
                 assert_eq!(by_parts, at_once, "{step}");
             }
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_are_too_strange() {
+    fn mutated_messages_do_not_panic() {
         let mut state = 1_u32;
         let mut next = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -109,7 +109,7 @@ fn by_name(first: Action, second: Action) -> Rules {
 #[tokio::test]
 async fn a_stated_name_chooses_the_way_and_no_byte_goes_another_one() {
     let ways = ways(by_name, Config::default()).await;
-    // Nobody cares for this name: the first way goes on, with all that was kept.
+    // No rule has this name: the first way stays, and gets all bytes.
     let (mut client, mut server) = tokio::join!(ways.connect(), taken(&ways.first));
     client.write_all(get("other.test").as_bytes()).await.expect("sent");
     receives(&mut server, &get("other.test")).await;
@@ -215,7 +215,7 @@ async fn what_is_closed_opens_for_a_stated_name_alone() {
             "{decided:?}"
         );
     }
-    // Nobody outside has heard of these.
+    // None of these was connected outside.
     assert!(timeout(Duration::from_millis(50), ways.first.accept()).await.is_err());
     // Datagrams have no name that could be read.
     let socket = ways.world.client.bind_udp((CLIENT, 0).into()).expect("free");

@@ -1,4 +1,4 @@
-//! The log of `--decisions`: a line of JSON each, written by a thread of its own.
+//! The log of `--decisions`: one line of JSON per decision, written by a separate thread.
 
 use crate::failure::Failure;
 use crate::output;
@@ -26,7 +26,7 @@ struct Line<'a> {
     decision: &'a Decision,
 }
 
-/// Writes what decisions the proxy makes.
+/// The log, and the thread that writes it.
 pub(super) struct DecisionLog {
     /// `None` is the end.
     lines: SyncSender<Option<String>>,
@@ -59,7 +59,7 @@ impl DecisionLog {
 
     /// Waits until all is written.
     pub(super) fn finish(self) {
-        // Either ends only if the thread has.
+        // Both fail only if the thread has ended already.
         let _ = self.lines.send(None);
         let _ = self.writer.join();
     }

@@ -98,7 +98,7 @@ fn an_interrupted_receiver_leaves_no_file() {
         let child = receiver(&["-O", text(&path)]);
         let mut stream = connect();
         stream.write_all(&noise(100_000, 8)).expect("taken");
-        until("data in a file", || child.open_files(directory.path()).into_iter().find(|&length| length > 0));
+        until("data in a file", || child.written(directory.path()));
         child.signal(Signal::INT);
         let ended = child.end();
         assert_eq!(ended.status, Some(130), "{ended:?}");
@@ -159,7 +159,7 @@ fn keep_tells_what_a_signal_cut_short() {
         assert_eq!(deliver(connect(), b"whole").expect("taken"), 0);
         let mut slow = connect();
         slow.write_all(b"part").expect("taken");
-        until("data in a file", || child.open_files(directory.path()).into_iter().find(|&length| length > 0));
+        until("data in a file", || child.written(directory.path()));
         child.signal(Signal::INT);
         let error = slow.read(&mut [0; 16]).expect_err("the slow one is reset");
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
@@ -182,7 +182,7 @@ fn a_late_sender_finishes_after_the_signal() {
             receiver(&[&["--keep", "--grace", "20", "-O", text(directory.path())], &control[..]].concat());
         let mut late = connect();
         late.write_all(b"first half, ").expect("taken");
-        until("data in a file", || child.open_files(directory.path()).into_iter().find(|&length| length > 0));
+        until("data in a file", || child.written(directory.path()));
         child.signal(Signal::TERM);
         // A sender that tries could come before the end of listening.
         until("the end of listening", || {

@@ -165,9 +165,7 @@ fn a_killed_receiver_leaves_nothing() {
             let child = receiver(args);
             let mut stream = connect();
             stream.write_all(&noise(300_000, 3)).expect("taken");
-            until("data in a file", || {
-                child.open_files(directory.path()).into_iter().find(|&length| length > 0)
-            });
+            until("data in a file", || child.written(directory.path()));
             child.signal(Signal::KILL);
             assert_eq!(child.end().status, None);
             assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
