@@ -6,7 +6,7 @@ use super::checks::Verdict;
 use super::handshake::syns::Offer;
 use super::{Connection, Notices, transition::Input};
 use crate::State;
-use crate::config::{Ecn as Mode, EndpointConfig};
+use crate::config::Ecn as Mode;
 use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::DropReason;
@@ -68,7 +68,6 @@ impl Connection {
     pub(crate) fn on_segment(
         &mut self,
         ctx: &mut Ctx<'_>,
-        host: &EndpointConfig,
         challenge: &mut RateLimit,
         ip: &IpInfo,
         seg: &TcpSegment<'_>,
@@ -88,8 +87,8 @@ impl Connection {
                 Some(rst) => Disposition::Reset(rst),
                 None => Disposition::Handled,
             },
-            State::SynSent => self.in_syn_sent(ctx, host, ip, seg),
-            State::SynReceived => self.in_syn_received(ctx, host, challenge, ip, seg),
+            State::SynSent => self.in_syn_sent(ctx, ip, seg),
+            State::SynReceived => self.in_syn_received(ctx, challenge, ip, seg),
             _ => self.in_synchronized(ctx, challenge, ip, seg),
         }
     }
@@ -154,7 +153,7 @@ impl Connection {
         }
         // Sixth: URG. RFC 6093, section 6: the data stays in the stream, the pointer is not used.
         if seg.flags.contains(TcpFlags::URG) {
-            ctx.counters.tcp_urgent += 1;
+            ctx.observe.counters.tcp_urgent += 1;
         }
         // Seventh and eighth: text and FIN.
         self.take_text(ctx, ip, seg, seg.seq);
@@ -208,7 +207,7 @@ impl Connection {
         self.heard(ctx);
         let len = seg.payload.len() as u32;
         if len == 0 && !seg.flags.contains(TcpFlags::FIN) {
-            ctx.counters.tcp_pure_acks += 1;
+            ctx.observe.counters.tcp_pure_acks += 1;
         }
         let tsecr = if self.ts.enabled() { seg.options.timestamps.map(|ts| ts.ecr) } else { None };
         let outcome = self.snd.on_ack(
@@ -264,7 +263,7 @@ impl Connection {
         // RFC 9293, section 3.6.1: data that can no longer be read is answered with RST.
         let end = seq + seg.payload.len() as u32;
         if self.released && !seg.payload.is_empty() && end.gt(self.rcv.rcv_nxt()) {
-            ctx.counters.tcp_abort_on_data += 1;
+            ctx.observe.counters.tcp_abort_on_data += 1;
             self.rst_due = true;
             self.die(ctx, Some(ConnError::DataAfterClose));
             return;

@@ -57,7 +57,7 @@ impl Connection {
 
     /// Counts an ACK suppressed by the limits.
     fn count_skipped_ack(&self, ctx: &mut Ctx<'_>, trigger: AckTrigger) {
-        count_skipped_ack(ctx.counters, self.state, self.released, trigger);
+        count_skipped_ack(&mut ctx.observe.counters, self.state, self.released, trigger);
     }
 }
 

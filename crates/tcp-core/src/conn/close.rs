@@ -37,9 +37,9 @@ impl Connection {
     /// section 3.6).
     pub(super) fn enter_time_wait(&mut self, ctx: &mut Ctx<'_>) {
         if self.config.time_wait > SHORT_TIME_WAIT {
-            ctx.counters.tcp_tw += 1;
+            ctx.observe.counters.tcp_tw += 1;
         } else {
-            ctx.counters.tcp_tw_killed += 1;
+            ctx.observe.counters.tcp_tw_killed += 1;
         }
         self.wait_until = ctx.now + self.config.time_wait;
         self.snd.trim(ctx.now);
@@ -108,8 +108,8 @@ impl Connection {
     /// The endpoint needs the connection's memory: RST, and whatever is not sent or not read is
     /// lost.
     pub(crate) fn evict(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.counters.tcp_abort_on_memory += 1;
-        ctx.counters.tcp_memory_evictions += 1;
+        ctx.observe.counters.tcp_abort_on_memory += 1;
+        ctx.observe.counters.tcp_memory_evictions += 1;
         self.abort(ctx, ConnError::OutOfMemory);
         self.rcv.forfeit();
     }
@@ -124,7 +124,7 @@ impl Connection {
         self.rcv.discard();
         // RFC 9293, section 3.6.1: unread data is lost, and the peer SHOULD be notified by an RST.
         if unread && self.state != State::TimeWait && self.state != State::Closed {
-            ctx.counters.tcp_abort_on_close += 1;
+            ctx.observe.counters.tcp_abort_on_close += 1;
             self.abort(ctx, ConnError::Aborted);
             return;
         }

@@ -492,9 +492,9 @@ impl Connection {
             _ => plan.class == SegmentClass::Retransmit,
         };
         if is_retransmission {
-            ctx.counters.tcp_retrans_segs += segments;
+            ctx.observe.counters.tcp_retrans_segs += segments;
         } else {
-            ctx.counters.tcp_out_segs += segments;
+            ctx.observe.counters.tcp_out_segs += segments;
         }
         ctx.trace(|| TraceEvent::Sent {
             seq: plan.seq,
@@ -508,7 +508,7 @@ impl Connection {
             SendReason::Syn | SendReason::SynAck => {
                 if let Some(handshake) = self.handshake.as_mut() {
                     if handshake.syns.transmissions > 0 {
-                        ctx.counters.tcp_syn_retrans += 1;
+                        ctx.observe.counters.tcp_syn_retrans += 1;
                     }
                     if plan.len > 0 {
                         handshake.fast_open.sent = plan.len as u16;
@@ -518,18 +518,18 @@ impl Connection {
                 }
             }
             SendReason::Rst => {
-                ctx.counters.tcp_out_rsts += 1;
+                ctx.observe.counters.tcp_out_rsts += 1;
                 self.rst_due = false;
                 self.handshake = None;
                 self.control_queued = false;
                 return;
             }
             SendReason::ChallengeAck => {
-                ctx.counters.tcp_challenge_ack += 1;
+                ctx.observe.counters.tcp_challenge_ack += 1;
                 self.challenge_due = false;
             }
             SendReason::KeepAlive => {
-                ctx.counters.tcp_keep_alive += 1;
+                ctx.observe.counters.tcp_keep_alive += 1;
                 self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
                 self.probe_due = false;
             }

@@ -157,13 +157,13 @@ impl Connection {
     /// Both SYNs are acknowledged: starts sender and receiver.
     ///
     /// `window` is the peer's window in bytes, scaled if the segment that carried it says so.
-    pub(super) fn establish(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig, seg: &TcpSegment<'_>) {
+    pub(super) fn establish(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
         let Some(handshake) = self.handshake.take() else { return };
         if handshake.fast_open.early {
             self.confirm_early(ctx, handshake.rtt(ctx.now));
             return;
         }
-        self.open_halves(ctx, host, &handshake, seg);
+        self.open_halves(ctx, &handshake, seg);
         self.notices.add(if handshake.passive { Notices::ACCEPTED } else { Notices::CONNECTED });
         if self.shut {
             self.snd.queue_fin();
@@ -171,13 +171,7 @@ impl Connection {
     }
 
     /// Starts sender and receiver with what `handshake` and the peer's last segment of it say.
-    pub(super) fn open_halves(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        host: &EndpointConfig,
-        handshake: &Handshake,
-        seg: &TcpSegment<'_>,
-    ) {
+    pub(super) fn open_halves(&mut self, ctx: &mut Ctx<'_>, handshake: &Handshake, seg: &TcpSegment<'_>) {
         let peer = handshake.syns.peer;
         let config = self.config.clone();
 
@@ -197,19 +191,20 @@ impl Connection {
         let was_late = age.is_some_and(|age| handshake.first_syn_was_so_long_ago(ctx.now, age, &config));
 
         self.peer_mss = peer.mss().unwrap_or_else(|| default_mss(&self.tuple.remote_ip()));
-        let smss = self.full_smss(host);
-        ctx.counters.tcp_min_snd_mss += u64::from(peer.mss().is_some_and(|mss| mss < config.min_snd_mss));
+        let smss = self.full_smss(ctx.host);
+        ctx.observe.counters.tcp_min_snd_mss +=
+            u64::from(peer.mss().is_some_and(|mss| mss < config.min_snd_mss));
         let rtt = handshake.rtt(ctx.now);
         let ecn = handshake.ecn(config.ecn, seg);
         if let Some(EcnAgreement { mode, capable, deaf, .. }) = ecn {
             ctx.trace(|| TraceEvent::EcnAgreed { mode, capable });
-            ctx.counters.acc_ecn_agreed += u64::from(mode == Ecn::Accurate);
-            ctx.counters.acc_ecn_ace_zero += u64::from(deaf);
-            ctx.counters.acc_ecn_mangled += u64::from(mode == Ecn::Accurate && !capable && !deaf);
+            ctx.observe.counters.acc_ecn_agreed += u64::from(mode == Ecn::Accurate);
+            ctx.observe.counters.acc_ecn_ace_zero += u64::from(deaf);
+            ctx.observe.counters.acc_ecn_mangled += u64::from(mode == Ecn::Accurate && !capable && !deaf);
         }
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
         let path = handshake.path.map(|(mtu, until)| (u32::from(mtu).saturating_sub(headers).max(1), until));
-        let early = handshake.fast_open.early_data(ctx.counters, handshake.syns.iss, seg.ack);
+        let early = handshake.fast_open.early_data(&mut ctx.observe.counters, handshake.syns.iss, seg.ack);
         self.syn_data = early.acked > 0;
         let snd_wnd = if seg.flags.contains(TcpFlags::SYN) {
             u32::from(seg.window)
@@ -240,7 +235,7 @@ impl Connection {
             &rcv::OpenParams {
                 irs: handshake.syns.irs,
                 wscale: if scaling { handshake.wscale } else { 0 },
-                rmss: u32::from(self.announced_mss(host)).saturating_sub(self.option_len()),
+                rmss: u32::from(self.announced_mss(ctx.host)).saturating_sub(self.option_len()),
                 sack,
                 handshake_rtt: rtt,
                 ecn: ecn.as_ref().map(|agreed| rcv::EcnStart {
@@ -287,10 +282,10 @@ impl Connection {
             return;
         }
         let retries = if handshake.passive { self.config.syn_ack_retries } else { self.config.syn_retries };
-        ctx.counters.tcp_timeouts += 1;
+        ctx.observe.counters.tcp_timeouts += 1;
         if handshake.syns.expiries >= retries {
-            ctx.counters.tcp_abort_on_timeout += 1;
-            ctx.counters.tcp_attempt_fails += 1;
+            ctx.observe.counters.tcp_abort_on_timeout += 1;
+            ctx.observe.counters.tcp_attempt_fails += 1;
             let error = self.soft_error.unwrap_or(ConnError::TimedOut);
             let unanswered = self.handshake.take_if(|handshake| !handshake.passive);
             self.die(ctx, Some(error));

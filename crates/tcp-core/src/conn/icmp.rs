@@ -32,7 +32,7 @@ impl Connection {
             None => self.state.is_synchronized() && quoted.within(self.snd.snd_una(), self.snd.snd_nxt()),
         };
         if !outstanding {
-            ctx.counters.out_of_window_icmps += 1;
+            ctx.observe.counters.out_of_window_icmps += 1;
             return;
         }
         match error {
@@ -47,7 +47,7 @@ impl Connection {
     /// remembered, and reported if the connection times out.
     fn soft(&mut self, ctx: &mut Ctx<'_>, error: ConnError) {
         if matches!(self.state, State::SynSent | State::SynReceived) {
-            ctx.counters.tcp_attempt_fails += 1;
+            ctx.observe.counters.tcp_attempt_fails += 1;
             self.die(ctx, Some(error));
         } else {
             self.soft_error = Some(error);
@@ -66,7 +66,7 @@ impl Connection {
         // SYN is never larger.
         let least = if remote.is_ipv4() { MIN_MTU } else { MIN_MTU_V6 };
         if mtu < least || self.handshake.is_some() {
-            ctx.counters.tcp_mtu_refused += 1;
+            ctx.observe.counters.tcp_mtu_refused += 1;
             return;
         }
         let floor = if remote.is_ipv4() { MIN_PMTU_V4 - headers } else { 0 };

@@ -181,7 +181,7 @@ impl Connection {
         let mut conn = Self::closed(ctx, tuple, config, iss, ts_offset);
         conn.handshake = Some(Box::new(Handshake::active(ctx.now, iss, &conn.config)));
         conn.change_state(ctx, Input::ActiveOpen);
-        ctx.counters.tcp_active_opens += 1;
+        ctx.observe.counters.tcp_active_opens += 1;
         conn
     }
 
@@ -203,7 +203,7 @@ impl Connection {
         let handshake = Handshake::passive(ctx.now, syns, first_sent, &conn.config);
         conn.handshake = Some(Box::new(handshake));
         conn.change_state(ctx, Input::Syn);
-        ctx.counters.tcp_passive_opens += 1;
+        ctx.observe.counters.tcp_passive_opens += 1;
         conn
     }
 
@@ -342,10 +342,10 @@ impl Connection {
         }
         let counted = |state| matches!(state, State::Established | State::CloseWait);
         match (counted(from), counted(to)) {
-            (false, true) => ctx.counters.tcp_curr_estab += 1,
+            (false, true) => ctx.observe.counters.tcp_curr_estab += 1,
             (true, false) => {
-                ctx.counters.tcp_curr_estab -= 1;
-                ctx.counters.tcp_estab_resets += u64::from(to == State::Closed);
+                ctx.observe.counters.tcp_curr_estab -= 1;
+                ctx.observe.counters.tcp_estab_resets += u64::from(to == State::Closed);
             }
             _ => {}
         }

@@ -3,7 +3,7 @@
 use super::arrival::{Disposition, RstSpec};
 use super::handshake::syns::Syns;
 use super::{Connection, transition::Input};
-use crate::config::{ConnConfig, EndpointConfig};
+use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::DropReason;
@@ -107,7 +107,6 @@ impl Connection {
     pub(super) fn in_syn_sent(
         &mut self,
         ctx: &mut Ctx<'_>,
-        host: &EndpointConfig,
         ip: &IpInfo,
         seg: &TcpSegment<'_>,
     ) -> Disposition {
@@ -125,7 +124,7 @@ impl Connection {
         // Second: RFC 5961, section 3.2: only an RST that acknowledges the SYN is accepted.
         if seg.flags.contains(TcpFlags::RST) {
             if has_ack {
-                ctx.counters.tcp_attempt_fails += 1;
+                ctx.observe.counters.tcp_attempt_fails += 1;
                 self.die(ctx, Some(ConnError::Refused));
             }
             return Disposition::Handled;
@@ -152,7 +151,7 @@ impl Connection {
         handshake.syns.learn(seg, ip.ecn);
         let dropped = handshake.fast_open.was_dropped(&handshake.syns, seg);
         let asked = handshake.fast_open.asked(&handshake.syns);
-        self.establish(ctx, host, seg);
+        self.establish(ctx, seg);
         self.change_state(ctx, Input::SynAck);
         if self.shut {
             self.change_state(ctx, Input::Close);
@@ -166,7 +165,6 @@ impl Connection {
     pub(super) fn in_syn_received(
         &mut self,
         ctx: &mut Ctx<'_>,
-        host: &EndpointConfig,
         challenge: &mut RateLimit,
         ip: &IpInfo,
         seg: &TcpSegment<'_>,
@@ -184,17 +182,17 @@ impl Connection {
                 if handshake.due || self.stray_answers.allow(ctx.now) {
                     handshake.due = true;
                 } else {
-                    ctx.counters.tcp_ack_skipped_syn_recv += 1;
+                    ctx.observe.counters.tcp_ack_skipped_syn_recv += 1;
                 }
             }
             Opening::SynAck => {
                 handshake.syns.hear_syn_ack(ip.ecn);
-                self.complete(ctx, host, seg);
+                self.complete(ctx, seg);
                 self.rcv.oblige(SendReason::AckByObligation);
                 self.take_text(ctx, ip, seg, seg.seq + 1);
             }
             Opening::Complete => {
-                self.complete(ctx, host, seg);
+                self.complete(ctx, seg);
                 return self.in_synchronized(ctx, challenge, ip, seg);
             }
             Opening::Refuse(rst) => return Disposition::Reset(rst),
@@ -211,11 +209,11 @@ impl Connection {
                     true => None,
                     false => Some(ConnError::Refused),
                 };
-                ctx.counters.tcp_attempt_fails += 1;
+                ctx.observe.counters.tcp_attempt_fails += 1;
                 self.die(ctx, error);
             }
             Opening::NewSyn if handshake.passive && !early => {
-                ctx.counters.tcp_attempt_fails += 1;
+                ctx.observe.counters.tcp_attempt_fails += 1;
                 self.die(ctx, None);
             }
             Opening::NewSyn => {
@@ -227,8 +225,8 @@ impl Connection {
     }
 
     /// The peer has acknowledged our SYN.
-    fn complete(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig, seg: &TcpSegment<'_>) {
-        self.establish(ctx, host, seg);
+    fn complete(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
+        self.establish(ctx, seg);
         self.change_state(ctx, Input::AckOfSyn);
         if self.shut {
             self.change_state(ctx, Input::Close);

@@ -1,7 +1,6 @@
 //! What a connection learns of its path and the next one to the same host begins with.
 
 use super::{Connection, header_len};
-use crate::config::EndpointConfig;
 use crate::ctx::Ctx;
 use crate::time::{Duration, Instant};
 
@@ -28,12 +27,12 @@ impl Connection {
         }
     }
 
-    /// The device's MTU is that of `host` from now on. What is sent follows (RFC 9293, section
+    /// The device's MTU is that of the host's settings from now on. What is sent follows (RFC 9293, section
     /// 3.7.1: MMS_S); what the peer sends does not, because it was told an MSS in the handshake.
     /// Before there is a sender there is nothing to do: SYNs are written when they leave.
-    pub(crate) fn follow_mtu(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig) {
+    pub(crate) fn follow_mtu(&mut self, ctx: &mut Ctx<'_>) {
         if self.is_early() || (self.handshake.is_none() && self.state.is_synchronized()) {
-            self.snd.set_full_size(ctx, &self.config, self.full_smss(host));
+            self.snd.set_full_size(ctx, &self.config, self.full_smss(ctx.host));
         }
     }
 

@@ -13,7 +13,7 @@ use crate::wire::{IpInfo, Run, TcpFlags, TcpSegment};
 
 impl Connection {
     /// True if the segment is the predicted one.
-    #[inline]
+    #[inline(always)]
     fn predicts(&self, now: Instant, seg: &TcpSegment<'_>) -> bool {
         let window = u32::from(seg.window) << self.snd_wscale;
         self.state == State::Established
@@ -48,7 +48,7 @@ impl Connection {
     /// window, there is [memory](Self::has_memory) for it, and nobody traces. The result is that of
     /// each segment alone: all tell the same but for their data, and no ACK is sent in between.
     pub(crate) fn take_run(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, seg: &TcpSegment<'_>, run: &Run<'_>) {
-        debug_assert!(ctx.tracer.is_none(), "a tracer sees each segment");
+        debug_assert!(ctx.observe.tracer.is_none(), "a tracer sees each segment");
         self.segs_in += u64::from(run.segments());
         let last = seg.seq + run.last_offset();
         self.count(ctx, ip, seg, run.bytes(), run.segments());

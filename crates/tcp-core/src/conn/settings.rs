@@ -157,7 +157,7 @@ impl Connection {
 
     /// Traces which policies are in use from now on.
     pub(super) fn trace_policies(&self, ctx: &mut Ctx<'_>) {
-        if ctx.tracer.is_some()
+        if ctx.observe.tracer.is_some()
             && let Some(cc) = self.snd.shown_cc()
             && let Some(ack) = self.rcv.shown_policy()
         {

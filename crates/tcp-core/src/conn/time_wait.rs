@@ -238,7 +238,7 @@ impl Connection {
             Reaction::Drop(reason) => ctx.dropped(reason),
             Reaction::Take => self.take_timestamp(ctx, seg),
             Reaction::Reopen { iss_floor } => {
-                ctx.counters.tcp_tw_reopened += 1;
+                ctx.observe.counters.tcp_tw_reopened += 1;
                 self.die(ctx, None);
                 return Disposition::NewSyn { iss_floor };
             }

@@ -92,7 +92,7 @@ impl Connection {
             self.rcv.trim();
             self.snd.shrink();
             // Whoever is busy takes others.
-            ctx.budget.spare.clear();
+            ctx.observe.budget.spare.clear();
             self.trimmed_at = now;
         }
         if due(self.rcv.next_timeout(&self.config)) {
@@ -121,7 +121,7 @@ impl Connection {
 
     /// The peer no longer answers.
     pub(crate) fn time_out(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.counters.tcp_abort_on_timeout += 1;
+        ctx.observe.counters.tcp_abort_on_timeout += 1;
         let error = self.soft_error.unwrap_or(ConnError::TimedOut);
         // RFC 5482 and RFC 9293, section 3.8.3: the connection is aborted, which notifies the peer
         // if it is alive.

@@ -15,8 +15,7 @@ impl Egress {
     #[inline]
     pub(crate) fn touch(&mut self, table: &mut Table, cx: &mut Cx<'_>, index: u32) {
         let Some(slot) = table.slots.slot_mut(index) else { return };
-        // Of a burst, the first event has done everything.
-        if slot.queued > 0 || !slot.flags.has_all(Flags::TOUCHED | Flags::READY) {
+        if !slot.is_touched() {
             self.touch_anew(table, cx, index);
         }
     }

@@ -78,9 +78,9 @@ impl Owners {
             }
             return Some(run.packets().len());
         }
-        ctx.counters.ip_in_receives += u64::from(run.segments());
-        ctx.counters.tcp_in_segs += u64::from(run.segments());
-        ctx.counters.segments_merged += u64::from(run.segments() - 1);
+        ctx.observe.counters.ip_in_receives += u64::from(run.segments());
+        ctx.observe.counters.tcp_in_segs += u64::from(run.segments());
+        ctx.observe.counters.segments_merged += u64::from(run.segments() - 1);
         conn.take_run(&mut ctx, ip, segment, &run);
         if ip.ecn != Ecn::NotEct {
             cx.count_codepoint(ip.ecn, run.segments());

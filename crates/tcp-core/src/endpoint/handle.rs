@@ -68,7 +68,7 @@ impl Conn<'_> {
     /// If nothing can be written any more, or not yet.
     pub fn write(&mut self, now: Instant, data: &[u8]) -> Result<usize, StreamError> {
         self.act(now, |conn, ctx| {
-            conn.ask_for_memory(ctx.budget, data.len());
+            conn.ask_for_memory(&mut ctx.observe.budget, data.len());
             conn.write(data)
         })
     }
@@ -117,7 +117,7 @@ impl Conn<'_> {
         chunk: &mut Bytes,
         most: usize,
     ) -> Result<usize, StreamError> {
-        self.act(now, |conn, ctx| conn.write_chunk(ctx.budget, chunk, most))
+        self.act(now, |conn, ctx| conn.write_chunk(&mut ctx.observe.budget, chunk, most))
     }
 
     /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns the
@@ -132,7 +132,7 @@ impl Conn<'_> {
         fill: impl FnOnce([&mut [u8]; 2]) -> usize,
     ) -> Result<usize, StreamError> {
         self.act(now, |conn, ctx| {
-            conn.ask_for_memory(ctx.budget, max);
+            conn.ask_for_memory(&mut ctx.observe.budget, max);
             conn.write_with(max, fill)
         })
     }

@@ -133,8 +133,7 @@ impl Owners {
         let id = slot.id(index);
         let Some(conn) = slot.conn.as_deref_mut() else { return Ingested::Handled };
         let accepted = conn.data_segments_in();
-        let config = cx.config;
-        let disposition = conn.on_segment(&mut cx.conn(id), config, &mut self.opens.challenges, ip, segment);
+        let disposition = conn.on_segment(&mut cx.conn(id), &mut self.opens.challenges, ip, segment);
         if self.egress.properties.sees_arrivals && conn.data_segments_in() != accepted {
             let payload = segment.payload.len() as u32;
             let headers = ip.total_len.saturating_sub(payload);
@@ -142,7 +141,9 @@ impl Owners {
             self.egress.scheduler.arrived(cx.now, &arrival);
         }
         let over = conn.is_over();
-        self.touch(cx, index);
+        if !slot.is_touched() {
+            self.touch(cx, index);
+        }
         if over {
             // The next segment may be a SYN with the same four-tuple.
             self.settle_one(cx, index);

@@ -36,8 +36,7 @@ impl Endpoint {
         for index in owners.table.slots.indices_where(|_| true) {
             let id = owners.table.slots.id(index);
             if let Some(conn) = owners.table.slots.conn_mut(index) {
-                let config = cx.config;
-                conn.follow_mtu(&mut cx.conn(id), config);
+                conn.follow_mtu(&mut cx.conn(id));
             }
             owners.touch(&mut cx, index);
         }

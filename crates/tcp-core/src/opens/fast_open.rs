@@ -188,8 +188,7 @@ impl Opens {
         if let Some(slot) = below.table.slots.get_mut(id) {
             slot.flags.set(Flags::EARLY);
             if let Some(conn) = slot.conn.as_deref_mut() {
-                let config = cx.config;
-                conn.open_early(&mut cx.conn(id), config, ip, syn, cookie);
+                conn.open_early(&mut cx.conn(id), ip, syn, cookie);
             }
         }
         below.egress.touch(below.table, cx, id.index);

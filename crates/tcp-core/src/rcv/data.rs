@@ -68,7 +68,7 @@ impl Receiver {
                 DataClass::Unacceptable
             };
         if seq == self.rcv_nxt() {
-            ctx.counters.tcp_zero_window_drop += 1;
+            ctx.observe.counters.tcp_zero_window_drop += 1;
         }
         self.acks.holds(ctx.now);
         self.tell_policy(ctx, config, &DataArrival::new(seq, end, class), ArrivalFacts::default());
@@ -111,7 +111,10 @@ impl Receiver {
         if let Some(marks) = self.marks.as_deref_mut() {
             let Incoming { ce, cwr, segments, .. } = *seg;
             let (rcv_nxt, highest_ack) = (self.reassembly.rcv_nxt(), self.highest_ack);
-            marks.on_data(ctx.counters, &MarkedArrival { ce, cwr, segments, rcv_nxt, highest_ack });
+            marks.on_data(
+                &mut ctx.observe.counters,
+                &MarkedArrival { ce, cwr, segments, rcv_nxt, highest_ack },
+            );
         }
     }
 
@@ -136,7 +139,7 @@ impl Receiver {
         if self.reassembly.take_memory(ctx, len) < len {
             return self.take_other(ctx, config, seg, len);
         }
-        ctx.counters.tcp_hp_hits += 1;
+        ctx.observe.counters.tcp_hp_hits += 1;
         self.append(ctx, config, &seg.payload);
         self.take_in_order(ctx, config, seg, len, 1);
         DataOutcome { readable: true, fin: false }
@@ -171,7 +174,7 @@ impl Receiver {
         self.measure(first, first.payload.len() as u32);
         self.data_segs_in += u64::from(segments - 1);
         self.reassembly.take_memory(ctx, bytes);
-        ctx.counters.tcp_hp_hits += u64::from(segments);
+        ctx.observe.counters.tcp_hp_hits += u64::from(segments);
         // If the core demands an ACK for one of the segments, it matters for which.
         let left = self.window().saturating_sub(bytes);
         let mut stored = run.stored();
@@ -211,7 +214,7 @@ impl Receiver {
     /// Stores the next data in order.
     #[inline]
     fn append(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, payload: &Payload<'_>) {
-        self.reassembly.append(config, payload, &mut ctx.budget.spare);
+        self.reassembly.append(config, payload, &mut ctx.observe.budget.spare);
     }
 
     /// `len` bytes of `packets` packets are next in order, and stored.
@@ -252,7 +255,7 @@ impl Receiver {
             end = seg.seq + keep;
             (fin, hard) = (false, true);
             if self.reassembly.fin().is_none() {
-                ctx.counters.tcp_cut_to_window += 1;
+                ctx.observe.counters.tcp_cut_to_window += 1;
             }
         }
         // So is what there is no memory for (RFC 9293, section 3.8.6, lets a receiver only take
@@ -289,13 +292,17 @@ impl Receiver {
                 Placement::Refused => ctx.dropped(DropReason::OutOfOrderFull),
                 Placement::Duplicate => {
                     if before.le(seg.seq) {
-                        self.reassembly.count_out_of_order(ctx.counters, seg.segments, 1);
+                        self.reassembly.count_out_of_order(&mut ctx.observe.counters, seg.segments, 1);
                     }
                     self.on_duplicate(ctx);
                 }
                 Placement::InOrder | Placement::FillsHole => {}
                 Placement::NewRange | Placement::Extended => {
-                    self.reassembly.count_out_of_order(ctx.counters, seg.segments, inserted.covered);
+                    self.reassembly.count_out_of_order(
+                        &mut ctx.observe.counters,
+                        seg.segments,
+                        inserted.covered,
+                    );
                 }
             }
             facts.repeats = inserted.duplicate_bytes > 0;
@@ -327,9 +334,9 @@ impl Receiver {
 
     /// A segment contained nothing new.
     fn on_duplicate(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.counters.ack_hold_duplicates += u64::from(self.acks.is_holding());
+        ctx.observe.counters.ack_hold_duplicates += u64::from(self.acks.is_holding());
         if let Some(marks) = self.marks.as_deref_mut() {
-            marks.on_duplicate(ctx.counters, ctx.now);
+            marks.on_duplicate(&mut ctx.observe.counters, ctx.now);
         }
     }
 

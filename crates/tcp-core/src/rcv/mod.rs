@@ -357,14 +357,14 @@ impl Receiver {
 
     /// Moves received data into `out` and returns the number of bytes.
     pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &mut [u8]) -> usize {
-        let read = self.reassembly.read(out, &mut ctx.budget.spare);
+        let read = self.reassembly.read(out, &mut ctx.observe.budget.spare);
         self.on_read(ctx, config, read);
         read
     }
 
     /// Frees up to `n` received bytes.
     pub(crate) fn consume(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, n: usize) {
-        let read = self.reassembly.consume(n, &mut ctx.budget.spare);
+        let read = self.reassembly.consume(n, &mut ctx.observe.budget.spare);
         self.on_read(ctx, config, read);
     }
 
@@ -445,7 +445,7 @@ impl Receiver {
             u32::from(self.rmss),
             rtt,
             self.reassembly.granted(config),
-            ctx.backlogged,
+            ctx.observe.backlogged,
         );
         let update = self.window.update(&self.position(config), self.is_steady());
         let view = self.view(ctx.now, config);
@@ -604,13 +604,13 @@ impl Receiver {
         let advance = numbers.ack.saturating_distance_from(self.highest_ack);
         self.highest_ack = self.highest_ack.max(numbers.ack);
         self.window.advertised(numbers.edge);
-        self.window.on_field_sent(ctx.counters, numbers.window);
+        self.window.on_field_sent(&mut ctx.observe.counters, numbers.window);
         let another = match self.marks.as_deref_mut() {
-            Some(marks) => marks.on_ack_sent(ctx.counters, ctx.now, numbers, pure),
+            Some(marks) => marks.on_ack_sent(&mut ctx.observe.counters, ctx.now, numbers, pure),
             None => false,
         };
         self.acks_out += u64::from(pure);
-        let reports = self.reassembly.on_ack_sent(ctx.counters, &numbers.sack) || pure;
+        let reports = self.reassembly.on_ack_sent(&mut ctx.observe.counters, &numbers.sack) || pure;
         let view = self.view(ctx.now, config);
         self.acks.on_sent(ctx, &view, &AckSent::new(cause_of(reason), advance), reports);
         if another {

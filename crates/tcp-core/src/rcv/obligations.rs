@@ -218,7 +218,7 @@ impl Acks {
         }
         let waived = self.withholding && waived && (!second || waives.every_second);
         if waived && self.due.is_none() {
-            ctx.counters.ack_obligations_waived += 1;
+            ctx.observe.counters.ack_obligations_waived += 1;
             self.waived = self.waived.saturating_add(1);
         }
         !waived
@@ -304,11 +304,11 @@ impl Acks {
         self.withholding = false;
         self.hint = WindowHint::Sws;
         if sent.cause == AckCause::Timer {
-            ctx.counters.delayed_acks += 1;
+            ctx.observe.counters.delayed_acks += 1;
         }
         let Some(policy) = self.policy.as_mut() else { return };
         if truncated {
-            ctx.counters.ack_hold_truncated += 1;
+            ctx.observe.counters.ack_hold_truncated += 1;
             policy.on_hold_truncated(view);
         }
         let plan = policy.on_ack_sent(view, sent);

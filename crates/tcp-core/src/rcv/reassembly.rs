@@ -233,7 +233,7 @@ impl Reassembly {
             return n;
         }
         // No more than n.
-        (ctx.budget.request(capacity, total).saturating_sub(used) as u32).min(n)
+        (ctx.observe.budget.request(capacity, total).saturating_sub(used) as u32).min(n)
     }
 
     /// True if there is memory for `n` bytes past RCV.NXT.
@@ -241,7 +241,7 @@ impl Reassembly {
     pub(super) fn has_memory(&self, ctx: &Ctx<'_>, n: u32) -> bool {
         let (used, capacity) = self.buf.usage();
         let total = used + n as usize;
-        total <= capacity || total <= ctx.budget.allowance(capacity)
+        total <= capacity || total <= ctx.observe.budget.allowance(capacity)
     }
 
     /// Free memory for data in order, in packets of up to `len` bytes, before it is
@@ -367,7 +367,7 @@ impl Reassembly {
     pub(super) fn take_far(&self, ctx: &mut Ctx<'_>, config: &ConnConfig, len: usize) -> bool {
         let most = 2 * usize::from(config.max_out_of_order_ranges);
         let full = self.waiting.as_ref().is_some_and(|waiting| waiting.far.len() >= most);
-        !full && ctx.budget.take(len + PIECE)
+        !full && ctx.observe.budget.take(len + PIECE)
     }
 
     /// Before data at RCV.NXT is stored: the buffer may have to take what is kept apart. If there
@@ -376,7 +376,7 @@ impl Reassembly {
         let Some(end) = self.waiting.as_ref().and_then(|waiting| waiting.far.end()) else { return };
         let reach = end.distance_from(self.rcv_nxt);
         if self.take_memory(ctx, reach) < reach {
-            ctx.counters.ofo_pruned += u64::from(self.prune());
+            ctx.observe.counters.ofo_pruned += u64::from(self.prune());
         }
     }
 

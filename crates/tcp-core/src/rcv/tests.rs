@@ -3,8 +3,9 @@ mod out_of_order;
 
 use super::{AckNumbers, DataOutcome, Incoming, OpenParams, Receiver};
 use crate::config::ConnConfig;
+use crate::config::EndpointConfig;
 use crate::counters::Counters;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Observe, host_for_test};
 use crate::info::Info;
 use crate::memory::budget::Budget;
 use crate::packet::SendReason;
@@ -95,8 +96,8 @@ impl AckPolicy for Scripted {
 struct Bench {
     rcv: Receiver,
     config: ConnConfig,
-    counters: Counters,
-    budget: Budget,
+    observe: Observe,
+    host: EndpointConfig,
     now: Instant,
     script: Arc<Mutex<Script>>,
 }
@@ -106,12 +107,8 @@ macro_rules! ctx {
         &mut Ctx {
             now: $bench.now,
             id: crate::ConnId::for_test(0, 0),
-            granularity: Duration::from_nanos(1),
-            probe_margin: Duration::ZERO,
-            backlogged: false,
-            counters: &mut $bench.counters,
-            budget: &mut $bench.budget,
-            tracer: None,
+            host: &$bench.host,
+            observe: &mut $bench.observe,
         }
     };
 }
@@ -144,24 +141,16 @@ impl Bench {
         config.policies.ack = Arc::new(move |_: &AckInit| -> Box<dyn AckPolicy> {
             Box::new(Scripted { script: policy.clone(), waives })
         });
-        let mut counters = Counters::default();
+        let mut observe = Observe::for_test();
+        let host = host_for_test();
         let now = Instant::from_secs(1);
         let mut rcv = Receiver::new(&config);
         rcv.open(
-            &mut Ctx {
-                now,
-                id: crate::ConnId::for_test(0, 0),
-                granularity: Duration::from_nanos(1),
-                probe_margin: Duration::ZERO,
-                backlogged: false,
-                counters: &mut counters,
-                budget: &mut Budget::new(None, 50, 66),
-                tracer: None,
-            },
+            &mut Ctx { now, id: crate::ConnId::for_test(0, 0), host: &host, observe: &mut observe },
             &config,
             &params,
         );
-        Self { rcv, config, counters, budget: Budget::new(None, 50, 66), now, script }
+        Self { rcv, config, observe: Observe::for_test(), host, now, script }
     }
 
     /// With the built-in delayed ACK.
@@ -333,7 +322,7 @@ fn data_in_order_is_delivered_and_acknowledged() {
     assert_eq!(bench.rcv.next_timeout(&bench.config), None);
     assert_eq!(bench.read(5_000), stream(0, 2_000));
     assert_eq!(bench.rcv.highest_ack(), START + 2_000);
-    assert_eq!(bench.counters.tcp_hp_hits, 2);
+    assert_eq!(bench.observe.counters.tcp_hp_hits, 2);
 }
 
 #[test]
@@ -356,9 +345,9 @@ fn a_hole_is_reported_and_filled() {
     bench.arrive(2_500, 3_000);
     assert_eq!(bench.blocks(), []);
     assert_eq!(bench.read(9_000), stream(0, 4_000));
-    assert_eq!(bench.counters.tcp_ofo_queue, 3);
-    assert_eq!(bench.counters.tcp_ofo_merge, 0, "no range came twice as a whole");
-    assert_eq!(bench.counters.tcp_dsack_ofo_sent, 1);
+    assert_eq!(bench.observe.counters.tcp_ofo_queue, 3);
+    assert_eq!(bench.observe.counters.tcp_ofo_merge, 0, "no range came twice as a whole");
+    assert_eq!(bench.observe.counters.tcp_dsack_ofo_sent, 1);
 }
 
 #[test]
@@ -371,7 +360,7 @@ fn duplicates_are_reported_once_by_dsack() {
     assert!(bench.rcv.has_out_of_order(), "a pure ACK has room for the block");
     assert_eq!(bench.blocks(), [(0, 1_000)], "RFC 2883, section 4.1");
     assert!(!bench.rcv.has_out_of_order());
-    assert_eq!(bench.counters.tcp_dsack_old_sent, 1);
+    assert_eq!(bench.observe.counters.tcp_dsack_old_sent, 1);
     bench.arrive(2_000, 3_000);
     bench.arrive(3_000, 4_000);
     assert_eq!(bench.blocks(), []);
@@ -584,7 +573,7 @@ fn ranges_are_bounded() {
         bench.arrive(2 * i * 100, 2 * i * 100 + 100);
         bench.drain();
     }
-    assert_eq!(bench.counters.tcp_ofo_drop, 6);
+    assert_eq!(bench.observe.counters.tcp_ofo_drop, 6);
     let mut info = info();
     bench.rcv.info(&mut info);
     assert_eq!(info.ooo_bytes, 300);
@@ -618,7 +607,10 @@ fn data_past_the_window_is_cut_off_and_counted() {
     }
     bench.arrive(19_000, 20_500);
     assert_eq!(bench.offset(), 20_000);
-    assert_eq!((bench.counters.tcp_zero_window_drop, bench.counters.tcp_cut_to_window), (0, 1));
+    assert_eq!(
+        (bench.observe.counters.tcp_zero_window_drop, bench.observe.counters.tcp_cut_to_window),
+        (0, 1)
+    );
 }
 
 #[test]
@@ -629,14 +621,17 @@ fn a_closed_window_is_probed_and_reopens() {
         bench.arrive(from, from + 1_000);
         bench.drain();
     }
-    assert_eq!((bench.rcv.window(), bench.counters.tcp_to_zero_window_adv), (0, 1));
+    assert_eq!((bench.rcv.window(), bench.observe.counters.tcp_to_zero_window_adv), (0, 1));
     // The policy would withhold everything; a probe is answered all the same.
     bench.answer(AckPlan::Withhold { until: Instant::FAR_FUTURE });
     bench.arrive(20_000, 20_001);
     let sent = bench.drain();
     assert_eq!((sent[0].0, sent[0].1.ack, sent[0].1.window), (OBLIGED, START + 20_000, 0));
     assert_eq!(bench.script.lock().unwrap().seen.last().unwrap().class, DataClass::Probe);
-    assert_eq!((bench.counters.tcp_zero_window_drop, bench.counters.tcp_cut_to_window), (1, 0));
+    assert_eq!(
+        (bench.observe.counters.tcp_zero_window_drop, bench.observe.counters.tcp_cut_to_window),
+        (1, 0)
+    );
     // RFC 9293, section 3.8.6.2.2: not before a segment fits; then at once, whatever the policy
     // says.
     bench.script.lock().unwrap().on_app_read = Some(AckPlan::Withhold { until: Instant::FAR_FUTURE });
@@ -645,7 +640,7 @@ fn a_closed_window_is_probed_and_reopens() {
     bench.read(1);
     let sent = bench.drain();
     assert_eq!((sent[0].0, sent[0].1.window), (SendReason::WindowUpdate, 1_000));
-    assert_eq!(bench.counters.tcp_from_zero_window_adv, 1);
+    assert_eq!(bench.observe.counters.tcp_from_zero_window_adv, 1);
 }
 
 /// Each row of the table in [`super::obligations`], with a policy that withholds all.
@@ -714,13 +709,13 @@ fn soft_obligations_are_waived_only_by_a_policy_that_said_so_and_withholds() {
         out.arrive(200, 300);
         hole.arrive(200, 300);
         hole.drain();
-        hole.counters = Counters::default();
+        hole.observe.counters = Counters::default();
         hole.arrive(100, 200);
         old.arrive(0, 100);
         part.arrive(50, 150);
         second.arrive(100, 2_000);
         let benches = [out, hole, old, part, second];
-        let waived = benches.iter().map(|bench| bench.counters.ack_obligations_waived).sum();
+        let waived = benches.iter().map(|bench| bench.observe.counters.ack_obligations_waived).sum();
         (benches.map(|mut bench| bench.reasons() == [OBLIGED]), waived)
     }
     let withhold = AckPlan::Withhold { until: Instant::FAR_FUTURE };
@@ -750,7 +745,7 @@ fn a_connection_counts_what_its_policy_waives() {
     bench.arrive(100, 200);
     let mut info = info();
     bench.rcv.info(&mut info);
-    assert_eq!((info.acks_waived, bench.counters.ack_obligations_waived), (3, 3));
+    assert_eq!((info.acks_waived, bench.observe.counters.ack_obligations_waived), (3, 3));
 }
 
 /// A policy that withholds for ever, or never asks for anything, is cut short at the hold limit,
@@ -774,7 +769,10 @@ fn no_policy_holds_longer_than_the_limit() {
         bench.timeout();
         assert_eq!(bench.reasons(), [OBLIGED]);
         assert_eq!(bench.rcv.next_timeout(&bench.config), None);
-        assert_eq!((bench.script.lock().unwrap().truncated, bench.counters.ack_hold_truncated), (1, 1));
+        assert_eq!(
+            (bench.script.lock().unwrap().truncated, bench.observe.counters.ack_hold_truncated),
+            (1, 1)
+        );
     }
 }
 
@@ -806,7 +804,7 @@ fn at_a_tie_the_policys_timer_runs_before_the_hold_limit() {
     assert_eq!(bench.reasons(), [SendReason::AckByTimer]);
     let script = bench.script.lock().unwrap();
     assert_eq!((script.timeouts.as_slice(), script.truncated), (&[limit][..], 0));
-    assert_eq!(bench.counters.delayed_acks, 1);
+    assert_eq!(bench.observe.counters.delayed_acks, 1);
 }
 
 #[test]
@@ -893,17 +891,13 @@ fn a_policy_is_swapped_on_a_live_connection() {
 #[test]
 fn a_policy_chosen_before_the_handshake_stays() {
     let config = config();
-    let mut counters = Counters::default();
+    let mut observe = Observe::for_test();
     let mut rcv = Receiver::new(&config);
     let mut ctx = Ctx {
         now: Instant::ZERO,
         id: crate::ConnId::for_test(0, 0),
-        granularity: Duration::from_nanos(1),
-        probe_margin: Duration::ZERO,
-        backlogged: false,
-        counters: &mut counters,
-        budget: &mut Budget::new(None, 50, 66),
-        tracer: None,
+        host: &host_for_test(),
+        observe: &mut observe,
     };
     assert!(rcv.policy().is_none());
     let script = Arc::new(Mutex::new(Script::default()));
@@ -1071,7 +1065,7 @@ proptest! {
                         prop_assert!(bench.rcv.ack_wanted(0).is_some(), "an ACK is owed");
                         continue;
                     }
-                    let drops = bench.counters.tcp_ofo_drop;
+                    let drops = bench.observe.counters.tcp_ofo_drop;
                     let (first, second) = data.split_at(data.len() / 3);
                     let received = bench.rcv.on_data(ctx!(bench), &bench.config, &Incoming {
                         seq,
@@ -1084,7 +1078,7 @@ proptest! {
                         ts_rtt: None,
                         srtt: None,
                     });
-                    if bench.counters.tcp_ofo_drop == drops {
+                    if bench.observe.counters.tcp_ofo_drop == drops {
                         let last = (offset + len).min(edge.distance_from(start));
                         for i in offset..last {
                             held[i as usize] = true;

@@ -3,15 +3,13 @@
 use super::limits::Limits;
 use crate::config::{EndpointConfig, Target};
 use crate::counters::Counters;
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, Observe};
 use crate::error::ConnectError;
 use crate::events::DropReason;
-use crate::events::Tracer;
 use crate::id::{ConnId, UdpId};
 use crate::memory::budget::Budget;
 use crate::time::Instant;
 use crate::wire::{Ecn, IpInfo, MIN_MTU_V6};
-use alloc::boxed::Box;
 use core::net::{IpAddr, Ipv4Addr};
 
 /// What [`Endpoint::ingest`](crate::Endpoint::ingest) did with a packet.
@@ -50,16 +48,6 @@ pub(crate) struct Context {
     pub(crate) limits: Limits,
     /// The latest instant given by the driver.
     latest: Instant,
-}
-
-/// What events write to, whatever connection they are of: the counters, the tracer, the memory
-/// budget, and whether the host keeps up.
-#[derive(Debug)]
-pub(crate) struct Observe {
-    pub(crate) counters: Counters,
-    pub(crate) tracer: Option<Box<dyn Tracer>>,
-    pub(crate) budget: Budget,
-    pub(crate) backlogged: bool,
 }
 
 /// The context of one call, made when it enters the endpoint.
@@ -105,16 +93,7 @@ impl Cx<'_> {
     /// The context of an event of the connection `id`.
     #[inline]
     pub(crate) fn conn(&mut self, id: ConnId) -> Ctx<'_> {
-        Ctx {
-            now: self.now,
-            id,
-            granularity: self.config.granularity,
-            probe_margin: self.config.probe_margin,
-            backlogged: self.observe.backlogged,
-            counters: &mut self.observe.counters,
-            budget: &mut self.observe.budget,
-            tracer: self.observe.tracer.as_deref_mut(),
-        }
+        Ctx { now: self.now, id, host: self.config, observe: self.observe }
     }
 
     /// Drops a packet.

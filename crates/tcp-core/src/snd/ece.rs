@@ -33,12 +33,12 @@ pub(super) fn gather_marks(
         return;
     }
     let covered = Covered { packets: ack.segments, bytes: ack.delivered, smss, una, nxt };
-    let marks = feedback.on_ack(ctx.counters, ctx.now, fields, &covered);
+    let marks = feedback.on_ack(&mut ctx.observe.counters, ctx.now, fields, &covered);
     ack.facts.ece = marks.packets > 0;
     (ack.marked, ack.marked_segments) = (marks.bytes, marks.packets);
     if marks.mangled {
         ecn.capable = false;
-        ctx.counters.acc_ecn_mangled += 1;
+        ctx.observe.counters.acc_ecn_mangled += 1;
     } else if feedback.retries(ctx.now) {
         ecn.capable = true;
     }
@@ -54,8 +54,8 @@ impl Stream {
         let Some(feedback) = &mut ecn.accurate else { return };
         if feedback.hears(false, fields) {
             let covered = Covered { packets: 0, bytes: 0, smss, una, nxt };
-            let marks = feedback.on_ack(ctx.counters, ctx.now, fields, &covered);
-            ctx.counters.tcp_delivered_ce += u64::from(marks.packets);
+            let marks = feedback.on_ack(&mut ctx.observe.counters, ctx.now, fields, &covered);
+            ctx.observe.counters.tcp_delivered_ce += u64::from(marks.packets);
         }
     }
 
@@ -63,7 +63,7 @@ impl Stream {
     pub(super) fn on_ecn_reduction(&mut self, ctx: &mut Ctx<'_>) {
         let until = self.nxt;
         if let Some(ecn) = self.ecn.as_deref_mut() {
-            ctx.counters.tcp_ecn_reductions += 1;
+            ctx.observe.counters.tcp_ecn_reductions += 1;
             ctx.trace(|| TraceEvent::EcnReduced { until });
             ecn.on_reduction(until);
         }
@@ -85,7 +85,7 @@ impl Flight {
         let delivered = u64::from(ack.marked_segments);
         ecn.ece_received += 1;
         ecn.delivered_ce += delivered;
-        ctx.counters.tcp_delivered_ce += delivered;
+        ctx.observe.counters.tcp_delivered_ce += delivered;
         // The ACK of `until` itself still answers data from before the segment with CWR.
         let answered = snd.una.le(ecn.until);
         if self.recovery.in_episode() || answered || self.decision.ecn == EcnUse::PerAck {

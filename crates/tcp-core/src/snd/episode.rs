@@ -33,9 +33,9 @@ impl Flight {
         }
         ctx.trace(|| TraceEvent::Phase { from, to: Phase::Recovery });
         if snd.sack {
-            ctx.counters.tcp_sack_recovery += 1;
+            ctx.observe.counters.tcp_sack_recovery += 1;
         } else {
-            ctx.counters.tcp_reno_recovery += 1;
+            ctx.observe.counters.tcp_reno_recovery += 1;
         }
         // RFC 3168, section 6.1.2: one reduction per window of data, whatever the signals.
         let reduced = self.is_reduced_for_ecn(snd);
@@ -98,13 +98,13 @@ impl Flight {
     pub(super) fn undo_if_needless(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, ack: &AckCx) {
         let Some(evidence) = self.recovery.undo_evidence(ack, snd.una) else { return };
         match evidence.test {
-            UndoTest::Dsack => ctx.counters.tcp_dsack_undo += 1,
-            UndoTest::PartialEifel => ctx.counters.tcp_partial_undo += 1,
-            UndoTest::Eifel => ctx.counters.tcp_full_undo += 1,
+            UndoTest::Dsack => ctx.observe.counters.tcp_dsack_undo += 1,
+            UndoTest::PartialEifel => ctx.observe.counters.tcp_partial_undo += 1,
+            UndoTest::Eifel => ctx.observe.counters.tcp_full_undo += 1,
         }
         if evidence.overtaken {
             snd.losses_mut().on_reordering();
-            ctx.counters.tcp_ts_reorder += u64::from(self.recovery.on_reordering(snd.sack));
+            ctx.observe.counters.tcp_ts_reorder += u64::from(self.recovery.on_reordering(snd.sack));
         }
         if let Some((from, to)) = self.recovery.take_back(&mut self.board, snd.una) {
             snd.end_rto_recovery(ctx.now);

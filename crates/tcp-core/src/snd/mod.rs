@@ -197,7 +197,7 @@ impl Sender {
     /// something new (RFC 6298, 5.3).
     pub(crate) fn on_early_handshake(&mut self, ctx: &Ctx<'_>, config: &ConnConfig, rtt: Option<Duration>) {
         let Some(rtt) = rtt else { return };
-        self.stream.rtt.handshake(ctx.now, rtt, config, ctx.granularity);
+        self.stream.rtt.handshake(ctx.now, rtt, config, ctx.host.granularity);
         if let Some((snd, flight)) = self.in_flight() {
             flight.restart_rto(snd, ctx.now, config);
         }

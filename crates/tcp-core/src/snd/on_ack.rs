@@ -106,7 +106,7 @@ impl Stream {
         self.window.update(&update, self.una, seg.rcv_nxt);
         let wnd = self.window.wnd();
         if wnd == 0 {
-            ctx.counters.tcp_peer_zero_window += u64::from(before > 0);
+            ctx.observe.counters.tcp_peer_zero_window += u64::from(before > 0);
             Offer::Closed
         } else if wnd == before {
             Offer::Same
@@ -287,7 +287,7 @@ impl Flight {
                 continue;
             }
             if !start.lt(end) || start.le(snd.una) || end.gt(snd.nxt) {
-                ctx.counters.tcp_sack_discard += 1;
+                ctx.observe.counters.tcp_sack_discard += 1;
                 continue;
             }
             snd.sack_seen = true;
@@ -309,9 +309,9 @@ impl Flight {
         ack.facts.dsack = Some(block);
         ack.facts.all_dsacked = self.recovery.on_dsack(block.0, block.1);
         if block.0.lt(ack.facts.ack) {
-            ctx.counters.tcp_dsack_recv += 1;
+            ctx.observe.counters.tcp_dsack_recv += 1;
         } else {
-            ctx.counters.tcp_dsack_ofo_recv += 1;
+            ctx.observe.counters.tcp_dsack_ofo_recv += 1;
         }
         snd.dsack_seen = true;
         let losses = snd.losses_mut();
@@ -360,7 +360,7 @@ impl Flight {
             }
         }
         if let Some(rtt) = ack.rtt_oldest {
-            snd.rtt.on_oldest(rtt, snd.una, snd.nxt, config, ctx.granularity);
+            snd.rtt.on_oldest(rtt, snd.una, snd.nxt, config, ctx.host.granularity);
         }
     }
 
@@ -376,7 +376,7 @@ impl Flight {
         let known = self.recovery.rack.path.reordering_seen();
         if rules.clocks.is_some() && self.recovery.rack.on_arrival(ack) {
             snd.losses_mut().on_reordering();
-            ctx.counters.tcp_sack_reorder += u64::from(!known);
+            ctx.observe.counters.tcp_sack_reorder += u64::from(!known);
         }
         let from = self.recovery.phase;
         let (una, loss) = (snd.una, self.loss_cx(ctx.now));
@@ -453,7 +453,7 @@ impl Flight {
 }
 
 fn note_lost(ctx: &mut Ctx<'_>, bytes: u32, again: u32, by_timer: bool) {
-    ctx.counters.tcp_lost_retransmit += u64::from(again);
+    ctx.observe.counters.tcp_lost_retransmit += u64::from(again);
     if bytes > 0 {
         ctx.trace(|| TraceEvent::Lost { bytes, again, by_timer });
     }

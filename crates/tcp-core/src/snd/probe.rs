@@ -27,7 +27,7 @@ impl Flight {
             // exception: it waits for the probe, because one of the timers runs at a time (section
             // 8).
             let delay = snd.ack_delay(config);
-            let at = ctx.now + probe_timeout(snd.rtt.srtt(), delay) + ctx.probe_margin;
+            let at = ctx.now + probe_timeout(snd.rtt.srtt(), delay) + ctx.host.probe_margin;
             let at = at.min(self.rto_at.max(self.ack_due(snd, delay)));
             self.rto_at = self.rto_at.max(at);
             at
@@ -100,7 +100,7 @@ impl Flight {
 
     /// The probe `[start, ..)` left.
     pub(super) fn on_tail_loss_probe(&mut self, snd: &Stream, ctx: &mut Ctx<'_>, start: SeqNum, new: bool) {
-        ctx.counters.tcp_loss_probes += 1;
+        ctx.observe.counters.tcp_loss_probes += 1;
         self.recovery.on_probe_sent(Probe { start, end: snd.nxt, new }, ctx.now);
         ctx.trace(|| TraceEvent::TailLossProbe { start, new });
     }
@@ -110,7 +110,7 @@ impl Flight {
         if self.recovery.tlp.on_ack(ack, snd.una) {
             // The probe's copy was the only one to arrive: congestion control hears of the loss.
             self.recovery.undo = None;
-            ctx.counters.tcp_loss_probe_recovery += 1;
+            ctx.observe.counters.tcp_loss_probe_recovery += 1;
             self.report_repaired_loss(snd, ctx, ack.prior_pipe);
         }
     }

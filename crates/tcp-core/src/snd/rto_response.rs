@@ -60,7 +60,7 @@ impl Flight {
         // RFC 2018, section 8: after a timeout nothing that was SACKed is relied upon, if the head
         // shows that the peer has dropped such data.
         if self.board.head_is_sacked() {
-            ctx.counters.tcp_sack_reneging += 1;
+            ctx.observe.counters.tcp_sack_reneging += 1;
             self.board.forget_sacked();
         }
         if self.rto.send.is_some() {
@@ -68,14 +68,14 @@ impl Flight {
             self.rto_at = ctx.now + snd.rtt.backed_off_rto(config);
             return;
         }
-        ctx.counters.tcp_timeouts += 1;
+        ctx.observe.counters.tcp_timeouts += 1;
         let begins = self.recovery.phase != Phase::Loss;
         let losses = snd.losses_mut();
         losses.timeouts = losses.timeouts.saturating_add(1);
         losses.rto_recoveries = losses.rto_recoveries.saturating_add(u32::from(begins));
         losses.begin_rto_recovery(ctx.now);
         if self.recovery.phase == Phase::Recovery {
-            let counters = &mut *ctx.counters;
+            let counters = &mut ctx.observe.counters;
             *if snd.sack {
                 &mut counters.tcp_sack_recovery_fail
             } else {
@@ -191,7 +191,7 @@ impl Flight {
         };
         self.apply(snd, ctx, config, &step, (ack.rtt_oldest, ack.rtt_newest));
         if step.verdict.is_none() && (before, after) == (RtoPhase::Probe, RtoPhase::Probe) {
-            ctx.counters.tcp_stale_acks += 1;
+            ctx.observe.counters.tcp_stale_acks += 1;
             ctx.trace(|| TraceEvent::StaleAck { ack: ack.facts.ack });
         }
         if step.verdict.is_some() && after == RtoPhase::Open {
@@ -248,7 +248,7 @@ impl Flight {
             self.window_use.limit(snd.nxt);
         }
         if let Some(verdict) = verdict {
-            ctx.counters.tcp_spurious_rtos += u64::from(verdict == RtoVerdict::Spurious);
+            ctx.observe.counters.tcp_spurious_rtos += u64::from(verdict == RtoVerdict::Spurious);
             ctx.trace(|| TraceEvent::RtoVerdict { verdict });
         }
         if cwr || matches!(cc, RtoCc::Timeout { .. }) {
@@ -256,9 +256,9 @@ impl Flight {
         }
         self.tell_of_step(snd, ctx, &cc, first);
         match (sample, rtt) {
-            (RtoRtt::Take, (Some(rtt), _)) => snd.rtt.take(rtt, config, ctx.granularity),
+            (RtoRtt::Take, (Some(rtt), _)) => snd.rtt.take(rtt, config, ctx.host.granularity),
             (RtoRtt::Rfc4015 { srtt, rttvar }, (_, Some(rtt))) => {
-                snd.rtt.adapt_to_spurious_timeout(rtt, srtt, rttvar, config, ctx.granularity);
+                snd.rtt.adapt_to_spurious_timeout(rtt, srtt, rttvar, config, ctx.host.granularity);
             }
             _ => {}
         }
@@ -294,7 +294,7 @@ impl Flight {
             }
             RtoCc::Undo(undo) => {
                 self.tell(snd, |cc| cc.undo(&view, &undo));
-                ctx.counters.tcp_loss_undo += 1;
+                ctx.observe.counters.tcp_loss_undo += 1;
                 ctx.trace(|| TraceEvent::Undo);
             }
         }

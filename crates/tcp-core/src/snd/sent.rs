@@ -81,7 +81,7 @@ impl Flight {
                 let full = self.is_window_full(snd, config);
                 self.window_use.on_sent(snd.una, snd.nxt, full);
             }
-            self.pacer.on_departure(now, out.len, &self.decision, snd.rtt.srtt_pace(), ctx.granularity);
+            self.pacer.on_departure(now, out.len, &self.decision, snd.rtt.srtt_pace(), ctx.host.granularity);
         }
         // RFC 6298, 5.1: start it if it is not running. The head's retransmission, an expiry's
         // segment and every departure of a departure clock start it anew.
@@ -131,16 +131,16 @@ impl Flight {
         losses.bytes_retrans += u64::from(out.len);
         losses.total_retrans = losses.total_retrans.saturating_add(segments);
         match self.recovery.phase {
-            Phase::Recovery => ctx.counters.tcp_fast_retrans += u64::from(segments),
+            Phase::Recovery => ctx.observe.counters.tcp_fast_retrans += u64::from(segments),
             Phase::Loss if !out.reason.is_rto() => {
-                ctx.counters.tcp_slow_start_retrans += u64::from(segments);
+                ctx.observe.counters.tcp_slow_start_retrans += u64::from(segments);
             }
             Phase::Loss | Phase::Open | Phase::Disorder => {}
         }
     }
 
     fn on_window_probe_sent(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &Plan) {
-        ctx.counters.tcp_win_probe += 1;
+        ctx.observe.counters.tcp_win_probe += 1;
         self.reserved.remove(out.end(), false);
         self.wait.on_probe_sent();
         self.wait_for_window(snd, ctx.now, config);

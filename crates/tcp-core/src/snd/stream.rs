@@ -162,7 +162,7 @@ impl Stream {
             self.rtt.after_syn_timeout(config);
         }
         if let Some(rtt) = handshake_rtt {
-            self.rtt.handshake(ctx.now, rtt, config, ctx.granularity);
+            self.rtt.handshake(ctx.now, rtt, config, ctx.host.granularity);
         }
         // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment. A
         // mark on one says as much (draft-ietf-tcpm-generalized-ecn, sections 3.2.1 and 3.2.2).
@@ -180,7 +180,7 @@ impl Stream {
     /// What a new congestion control begins with.
     pub(super) fn cc_init(&self, ctx: &Ctx<'_>, config: &ConnConfig, window: Window) -> CcInit {
         let mut init = CcInit::new(ctx.now, self.smss(), window);
-        init.granularity = ctx.granularity;
+        init.granularity = ctx.host.granularity;
         init.decrease_from = config.decrease_from;
         init.phases = config.window_phases.then(|| self.initial_window(config));
         init.srtt = self.rtt.srtt();

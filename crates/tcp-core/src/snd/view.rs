@@ -67,7 +67,7 @@ impl Flight {
         view.sack_seen = snd.sack_seen;
         view.timestamps = snd.timestamps;
         view.in_recovery = in_recovery;
-        view.granularity = ctx.granularity;
+        view.granularity = ctx.host.granularity;
         view.initial_window = snd.initial_window(config).bytes();
         view.dsack_seen = snd.dsack_seen;
         view.ecn_reduced = self.is_reduced_for_ecn(snd);

@@ -86,6 +86,12 @@ impl Slot {
         ConnId { index, generation: self.generation }
     }
 
+    /// True if another event of a burst needs nothing: the first one has done everything.
+    #[inline]
+    pub(crate) const fn is_touched(&self) -> bool {
+        self.queued == 0 && self.flags.has_all(Flags::TOUCHED | Flags::READY)
+    }
+
     /// The listener whose backlog the connection counts against.
     pub(crate) const fn listener(&self) -> Option<NonZeroU32> {
         if self.flags.has(Flags::RELEASED) { None } else { self.counts }

@@ -176,7 +176,7 @@ impl<'a> IcmpMessage<'a> {
     ) -> Result<Self, WireError> {
         let [head, second, third] = upper.slices();
         let (header, first) = head.split_first_chunk::<HEADER_LEN>().ok_or(WireError::IcmpHeader)?;
-        if checksum == RxChecksum::Verify && !upper_is_intact(upper, pseudo) {
+        if checksum == RxChecksum::Verify && !upper_is_intact(upper.slices(), pseudo) {
             return Err(WireError::IcmpChecksum);
         }
         let [kind, code, _, _, r0, r1, r2, r3] = *header;

@@ -45,7 +45,10 @@ impl<'a> UdpDatagram<'a> {
         let intact = match ip.version {
             IpVersion::V4 if unchecked => true,
             IpVersion::V6 if unchecked => false,
-            _ => checksum != RxChecksum::Verify || upper_is_intact(payload, pseudo(ip.src, ip.dst, len)),
+            _ => {
+                checksum != RxChecksum::Verify
+                    || upper_is_intact(payload.slices(), pseudo(ip.src, ip.dst, len))
+            }
         };
         if !intact {
             return Err(WireError::UdpChecksum);

@@ -156,7 +156,6 @@ impl Connection {
     pub(crate) fn open_early(
         &mut self,
         ctx: &mut Ctx<'_>,
-        host: &EndpointConfig,
         ip: &IpInfo,
         syn: &TcpSegment<'_>,
         cookie: Option<FastOpenCookie>,
@@ -164,7 +163,7 @@ impl Connection {
         let Some(mut handshake) = self.handshake.take() else { return };
         handshake.fast_open = FastOpen { option: cookie, early: true, ..FastOpen::default() };
         handshake.syns.peer = handshake.syns.peer.without_ecn();
-        self.open_halves(ctx, host, &handshake, syn);
+        self.open_halves(ctx, &handshake, syn);
         self.handshake = Some(handshake);
         self.notices.add(Notices::ACCEPTED);
         let incoming = self.incoming(ctx.now, ip, syn, syn.seq + 1);

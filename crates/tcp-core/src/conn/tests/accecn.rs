@@ -272,7 +272,7 @@ fn growth_of_ace_reduces_the_window_once_per_round_trip() {
     bench.arrive(&segment(ACK | bits("000"), IRS + 1, end(&first[5]), &[]));
     assert_eq!(cwnd(&bench), reduced, "the same window of data");
     let info = info(&bench);
-    assert_eq!((info.delivered_ce, bench.counters.tcp_delivered_ce), (3, 3));
+    assert_eq!((info.delivered_ce, bench.observe.counters.tcp_delivered_ce), (3, 3));
     assert!(bench.drain().iter().all(|sent| !sent.flags.contains(TcpFlags::CWR)), "CWR is a bit of 5");
 }
 
@@ -298,7 +298,7 @@ fn a_cleared_ace_is_not_heard() {
     let sent = bench.drain();
     assert!(sent.iter().all(|sent| sent.ecn == Ecn::NotEct));
     bench.arrive(&segment(ACK, IRS + 1, sent[0].seq + sent[0].len, &[]));
-    assert_eq!((info(&bench).delivered_ce, bench.counters.acc_ecn_ace_zero), (0, 1));
+    assert_eq!((info(&bench).delivered_ce, bench.observe.counters.acc_ecn_ace_zero), (0, 1));
     // It still tells the peer what it counts.
     assert_eq!(words(&data(&mut bench, 0, Ecn::Ce)).last().map(String::as_str), Some("ack:110"));
 }
@@ -330,5 +330,5 @@ fn an_option_corrects_what_ace_leaves_open() {
     bench.arrive(&ack(9, "110", len, 9 * len));
     let info = info(&bench);
     assert_eq!((info.delivered_ce, info.delivered_bytes.ce), (1, len));
-    assert_eq!(vec![bench.counters.acc_ecn_safe_readings], [0]);
+    assert_eq!(vec![bench.observe.counters.acc_ecn_safe_readings], [0]);
 }

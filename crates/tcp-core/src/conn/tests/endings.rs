@@ -257,12 +257,12 @@ fn by_the_peers_fin_sent_before_it_saw_ours() {
         bench.arrive(&segment(FIN | ACK, IRS + 3, first, b"te"));
         assert_eq!(bench.conn.state(), State::TimeWait, "{written}");
         assert_eq!(bench.conn.peek().concat(), b"late");
-        assert_eq!(bench.counters.tcp_ack_unacceptable, 0);
+        assert_eq!(bench.observe.counters.tcp_ack_unacceptable, 0);
         // All of the peer's stream again, from its first byte on, is reported as a duplicate (RFC
         // 2883).
         bench.now += Duration::from_secs(1);
         bench.arrive(&segment(ACK, IRS + 1, all, b"late"));
         bench.drain();
-        assert_eq!(bench.counters.tcp_dsack_old_sent, 1);
+        assert_eq!(bench.observe.counters.tcp_dsack_old_sent, 1);
     }
 }

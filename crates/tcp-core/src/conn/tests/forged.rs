@@ -109,7 +109,7 @@ fn a_segment_without_the_agreed_timestamp_is_taken_unless_the_settings_insist_on
         // What has a timestamp still has to be in order.
         bench.arrive(&stamped(&segment(ACK, bench.conn.rcv.rcv_nxt(), ISS + 1, b"old"), 4_999, 0));
         assert_eq!(bench.conn.peek().concat(), next);
-        assert_eq!(bench.counters.tcp_no_timestamp, 2 * u64::from(insists));
+        assert_eq!(bench.observe.counters.tcp_no_timestamp, 2 * u64::from(insists));
     }
 }
 
@@ -137,7 +137,7 @@ fn a_syn_ends_time_wait_if_it_is_provably_newer() {
         let syn = val.map_or(syn, |val| stamped(&syn, val, 0));
         let expected = if newer { Disposition::NewSyn { iss_floor: ISS + 2 } } else { Disposition::Handled };
         assert_eq!(bench.arrive(&syn), expected, "{offset} {val:?}");
-        assert_eq!(bench.counters.tcp_tw_reopened, u64::from(newer));
+        assert_eq!(bench.observe.counters.tcp_tw_reopened, u64::from(newer));
     }
     // Timestamps that were not agreed on do not count.
     for (offset, val, newer) in [(-100, 5, false), (100, 1 << 31, true)] {
@@ -161,7 +161,7 @@ fn an_old_timestamp_does_not_establish_a_connection() {
     assert_eq!(open().reaction(&stamped(&ack, 4_999, 0)), "SYN-RECEIVED ChallengeAck");
     let mut bench = open();
     bench.arrive(&stamped(&ack, 4_999, 0));
-    assert_eq!(bench.counters.tcp_paws_estab, 1);
+    assert_eq!(bench.observe.counters.tcp_paws_estab, 1);
     assert_eq!(open().reaction(&stamped(&ack, 5_000, 0)), "ESTABLISHED ");
     assert_eq!(open().reaction(&stamped(&segment(RST, IRS + 1, SeqNum(0), &[]), 1, 0)), "CLOSED ");
 }
@@ -246,7 +246,7 @@ fn a_connection_that_is_aborted_counts_as_reset() {
     for (state, counted) in [(State::Established, 1), (State::CloseWait, 1), (State::FinWait1, 0)] {
         let mut bench = Bench::in_state(state);
         bench.conn.abort(ctx!(bench), ConnError::Aborted);
-        assert_eq!(bench.counters.tcp_estab_resets, counted, "{state}");
+        assert_eq!(bench.observe.counters.tcp_estab_resets, counted, "{state}");
     }
 }
 
@@ -265,15 +265,13 @@ impl Tracer for Drops {
 fn what_is_dropped_is_traced_with_its_reason() {
     let mut bench = Bench::in_state(State::Established);
     let drops = Arc::default();
-    let mut tracer = Drops(Arc::clone(&drops));
+    bench.observe.tracer = Some(Box::new(Drops(Arc::clone(&drops))));
     for seg in [
         segment(ACK, IRS + 0x1000_0000, ISS + 1, b"x"),
         segment(RST, IRS + 9, SeqNum(0), &[]),
         segment(ACK, IRS + 1, ISS + 1, b"taken"),
     ] {
-        let ctx: &mut Ctx<'_> = ctx!(bench);
-        ctx.tracer = Some(&mut tracer);
-        bench.conn.on_segment(ctx, &bench.host, &mut bench.challenge, &ip(), &seg);
+        bench.arrive(&seg);
     }
     assert_eq!(*drops.lock().unwrap(), [DropReason::OutOfWindow, DropReason::RstNotExpected]);
 }
@@ -283,11 +281,11 @@ fn what_is_dropped_is_traced_with_its_reason() {
 fn each_refusal_has_its_counter() {
     let count = |state, segs: &[TcpSegment<'_>]| {
         let mut bench = Bench::in_state(state);
-        let before: Vec<(&str, u64)> = bench.counters.iter().collect();
+        let before: Vec<(&str, u64)> = bench.observe.counters.iter().collect();
         for seg in segs {
             bench.arrive(seg);
         }
-        let changed = bench.counters.iter().zip(before).filter(|(after, before)| after != before);
+        let changed = bench.observe.counters.iter().zip(before).filter(|(after, before)| after != before);
         changed
             .map(|(after, before)| format!("{} {}", after.0, after.1 as i64 - before.1 as i64))
             .collect::<Vec<_>>()
@@ -347,7 +345,7 @@ fn a_closed_window_lets_acks_at_its_edge_count() {
     assert_eq!(bench.conn.judge(bench.now, &segment(RST, edge, SeqNum(0), b"text")), Verdict::Reset);
     bench.arrive(&segment(ACK, edge, ISS + 51, b"x"));
     assert_eq!(bench.conn.info(bench.now).bytes_acked, 50);
-    assert_eq!(bench.counters.tcp_out_of_window, 1);
+    assert_eq!(bench.observe.counters.tcp_out_of_window, 1);
     assert_eq!(bench.drain()[0].ack, edge, "the text is answered");
 }
 

@@ -4,8 +4,8 @@
 use super::{Connection, Disposition, HalfOpen, IcmpError, Notices, Offer, RstSpec, Syns};
 use crate::State;
 use crate::config::{ConnConfig, EndpointConfig};
-use crate::counters::Counters;
 use crate::ctx::Ctx;
+use crate::ctx::{Observe, host_for_test};
 use crate::error::ConnError;
 use crate::events::WakeReason;
 use crate::four_tuple::FourTuple;
@@ -34,7 +34,7 @@ const RST: TcpFlags = TcpFlags::RST;
 /// One connection between scripted peers: ours at 192.0.2.1, theirs at 192.0.2.2.
 struct Bench {
     conn: Connection,
-    counters: Counters,
+    observe: Observe,
     host: EndpointConfig,
     challenge: RateLimit,
     now: Instant,
@@ -109,12 +109,8 @@ macro_rules! ctx {
         &mut Ctx {
             now: $bench.now,
             id: crate::ConnId::for_test(0, 0),
-            granularity: Duration::from_nanos(1),
-            probe_margin: Duration::ZERO,
-            backlogged: false,
-            counters: &mut $bench.counters,
-            budget: &mut crate::memory::budget::Budget::new(None, 50, 66),
-            tracer: None,
+            host: &$bench.host,
+            observe: &mut $bench.observe,
         }
     };
 }
@@ -129,20 +125,12 @@ mod settings;
 
 impl Bench {
     fn with(make: impl FnOnce(&mut Ctx<'_>) -> Connection) -> Self {
-        let mut counters = Counters::default();
-        let host = EndpointConfig::default();
+        let mut observe = Observe::for_test();
+        let host = host_for_test();
         let now = Instant::from_secs(1);
-        let conn = make(&mut Ctx {
-            now,
-            id: crate::ConnId::for_test(0, 0),
-            granularity: Duration::from_nanos(1),
-            probe_margin: Duration::ZERO,
-            backlogged: false,
-            counters: &mut counters,
-            budget: &mut crate::memory::budget::Budget::new(None, 50, 66),
-            tracer: None,
-        });
-        Self { conn, counters, host, challenge: RateLimit::new(1_000, Duration::from_secs(1)), now }
+        let conn =
+            make(&mut Ctx { now, id: crate::ConnId::for_test(0, 0), host: &host, observe: &mut observe });
+        Self { conn, observe, host, challenge: RateLimit::new(1_000, Duration::from_secs(1)), now }
     }
 
     fn active(config: ConnConfig) -> Self {
@@ -220,7 +208,7 @@ impl Bench {
 
     fn arrive_marked(&mut self, seg: &TcpSegment<'_>, ecn: Ecn) -> Disposition {
         let ip = IpInfo { ecn, ..ip() };
-        self.conn.on_segment(ctx!(self), &self.host, &mut self.challenge, &ip, seg)
+        self.conn.on_segment(ctx!(self), &mut self.challenge, &ip, seg)
     }
 
     /// Sends everything that may leave, through the real builder and the real parser.
@@ -417,7 +405,7 @@ fn challenge_acks_are_limited() {
         answers += bench.drain().len();
     }
     assert!((1..=3).contains(&answers), "{answers} challenge ACKs");
-    assert_eq!(bench.counters.tcp_ack_skipped_challenge, 10 - answers as u64);
+    assert_eq!(bench.observe.counters.tcp_ack_skipped_challenge, 10 - answers as u64);
 }
 
 #[test]
@@ -469,7 +457,7 @@ fn two_confused_hosts_do_not_exchange_acks_for_ever() {
         bench.now += Duration::from_millis(1);
     }
     assert!((1..=3).contains(&answers), "{answers} answers in a second");
-    assert_eq!(bench.counters.tcp_ack_skipped_seq, 1_000 - answers as u64);
+    assert_eq!(bench.observe.counters.tcp_ack_skipped_seq, 1_000 - answers as u64);
 }
 
 #[test]
@@ -642,7 +630,7 @@ fn a_syn_ack_must_echo_the_timestamp_of_our_syn() {
         assert!(matches!(bench.arrive(&syn_ack(ecr)), Disposition::Reset(_)), "{ecr}");
         assert_eq!(bench.conn.state(), State::SynSent);
     }
-    assert_eq!(bench.counters.tcp_paws_active, 3);
+    assert_eq!(bench.observe.counters.tcp_paws_active, 3);
     assert_eq!(bench.arrive(&syn_ack(val)), Disposition::Handled);
     assert_eq!(bench.conn.state(), State::Established);
 }
@@ -783,7 +771,7 @@ fn letting_go_with_unread_data_resets() {
     bench.conn.release(ctx!(bench));
     let sent = bench.drain();
     assert!(sent[0].flags.contains(RST));
-    assert_eq!(bench.counters.tcp_abort_on_close, 1);
+    assert_eq!(bench.observe.counters.tcp_abort_on_close, 1);
 }
 
 #[test]
@@ -841,7 +829,7 @@ fn data_for_nobody_is_answered_with_a_reset() {
     let sent = bench.drain();
     assert!(sent[0].flags.contains(RST), "RFC 9293, section 3.6.1");
     assert_eq!(bench.conn.error(), Some(ConnError::DataAfterClose));
-    assert_eq!(bench.counters.tcp_abort_on_data, 1);
+    assert_eq!(bench.observe.counters.tcp_abort_on_data, 1);
     // What was received before is no new data, nor is a FIN.
     let mut bench = Bench::in_state(State::Established);
     bench.arrive(&segment(ACK, IRS + 1, ISS + 1, b"read"));
@@ -851,7 +839,7 @@ fn data_for_nobody_is_answered_with_a_reset() {
     bench.arrive(&segment(ACK, IRS + 1, ISS + 2, b"read"));
     bench.arrive(&segment(FIN | ACK, IRS + 5, ISS + 2, &[]));
     assert_eq!((bench.conn.state(), bench.conn.error()), (State::TimeWait, None));
-    assert_eq!(bench.counters.tcp_tw, 1);
+    assert_eq!(bench.observe.counters.tcp_tw, 1);
 }
 
 #[test]
@@ -888,7 +876,7 @@ fn answers_to_repeated_syns_do_not_wear_out_the_handshake() {
         bench.arrive(&syn);
         answers += bench.drain().len();
     }
-    assert_eq!((answers, bench.counters.tcp_ack_skipped_syn_recv), (1, 9), "one in 500 ms");
+    assert_eq!((answers, bench.observe.counters.tcp_ack_skipped_syn_recv), (1, 9), "one in 500 ms");
     let mut departures = Vec::new();
     while bench.conn.error().is_none() {
         bench.now = bench.conn.next_deadline().unwrap().0;
@@ -950,7 +938,7 @@ fn paws_drops_old_segments_and_answers_them() {
         ..stamped(ACK, IRS + 1, ISS + 1, 4_000, ecr)
     };
     bench.arrive(&old);
-    assert_eq!(bench.counters.tcp_paws_estab, 1);
+    assert_eq!(bench.observe.counters.tcp_paws_estab, 1);
     assert!(bench.conn.peek()[0].is_empty());
     let reply = bench.drain();
     assert_eq!((reply.len(), reply[0].ack), (1, IRS + 1));
@@ -964,7 +952,7 @@ fn paws_drops_old_segments_and_answers_them() {
 fn icmp_errors_must_quote_outstanding_data() {
     let mut bench = Bench::in_state(State::SynSent);
     bench.conn.on_icmp(ctx!(bench), IcmpError::Refused, ISS + 500);
-    assert_eq!(bench.counters.out_of_window_icmps, 1);
+    assert_eq!(bench.observe.counters.out_of_window_icmps, 1);
     assert_eq!(bench.conn.state(), State::SynSent);
     bench.conn.on_icmp(ctx!(bench), IcmpError::Unreachable, ISS);
     assert_eq!(bench.conn.error(), Some(ConnError::Unreachable), "RFC 5461: an attempt ends");
@@ -1003,7 +991,7 @@ fn packet_too_big_lowers_the_segment_size_down_to_a_floor() {
     assert_eq!(believe(&mut bench, 1_000), 960);
     assert_eq!(believe(&mut bench, 68), 552 - 40);
     assert_eq!(believe(&mut bench, 9_000), 552 - 40, "ICMP never raises it");
-    assert_eq!((bench.counters.tcp_mtu_reduced, bench.counters.tcp_mtu_refused), (2, 2));
+    assert_eq!((bench.observe.counters.tcp_mtu_reduced, bench.observe.counters.tcp_mtu_refused), (2, 2));
 
     // RFC 1191, section 7: a router that does not say, and is asked again.
     let mut bench = established();
@@ -1029,7 +1017,7 @@ fn a_forged_packet_too_big_within_the_flight_changes_nothing() {
         bench.drain();
         assert_eq!(bench.conn.info(bench.now).snd_mss as usize, mss, "round {round}");
     }
-    assert_eq!(bench.counters.tcp_mtu_reduced, 0);
+    assert_eq!(bench.observe.counters.tcp_mtu_reduced, 0);
 }
 
 #[test]

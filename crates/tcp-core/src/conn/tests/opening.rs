@@ -33,11 +33,11 @@ fn segments_are_counted_as_they_were_on_the_wire() {
 fn an_attempt_that_is_refused_or_given_up_is_counted_once() {
     let mut bench = Bench::in_state(State::SynSent);
     bench.arrive(&segment(RST | ACK, IRS, ISS + 1, &[]));
-    assert_eq!(bench.counters.tcp_attempt_fails, 1);
+    assert_eq!(bench.observe.counters.tcp_attempt_fails, 1);
     for flags in [RST, SYN] {
         let mut bench = Bench::in_state(State::SynReceived);
         bench.arrive(&segment(flags, IRS + 1, SeqNum(0), &[]));
-        assert_eq!((bench.conn.state(), bench.counters.tcp_attempt_fails), (State::Closed, 1));
+        assert_eq!((bench.conn.state(), bench.observe.counters.tcp_attempt_fails), (State::Closed, 1));
         assert_eq!(bench.conn.error(), None, "nobody knows of it yet");
     }
 }
@@ -48,7 +48,7 @@ fn timeouts_of_syns_are_timeouts() {
     bench.now = bench.conn.next_deadline().expect("a SYN waits").0;
     bench.conn.on_timeout(ctx!(bench));
     bench.drain();
-    let counters = &bench.counters;
+    let counters = &bench.observe.counters;
     assert_eq!((counters.tcp_timeouts, counters.tcp_syn_retrans, counters.tcp_retrans_segs), (1, 1, 1));
 }
 
@@ -108,7 +108,7 @@ fn a_simultaneous_open_takes_only_the_ack_of_its_syn() {
     assert_eq!(open().reaction(&segment(SYN, IRS + 1, ISS + 1, &[])), "SYN-RECEIVED ChallengeAck");
     let mut bench = open();
     bench.arrive(&segment(SYN, IRS + 1, ISS + 1, &[]));
-    assert_eq!(bench.counters.tcp_syn_challenge, 1);
+    assert_eq!(bench.observe.counters.tcp_syn_challenge, 1);
     bench.arrive(&segment(RST, IRS + 1, SeqNum(0), &[]));
     assert_eq!(bench.conn.error(), Some(ConnError::Refused));
 
@@ -140,7 +140,7 @@ fn the_window_of_syn_received_has_two_ends() {
     let mut bench = Bench::in_state(State::SynReceived);
     bench.arrive(&segment(ACK, IRS, ISS + 1, b"xy"));
     assert_eq!((bench.conn.state(), bench.conn.peek()[0]), (State::Established, &b"y"[..]), "ends in it");
-    assert_eq!(bench.counters.tcp_out_of_window, 0);
+    assert_eq!(bench.observe.counters.tcp_out_of_window, 0);
 }
 
 /// RFC 7323, section 2.2: the window of a SYN is never scaled, every other one is.
@@ -155,7 +155,7 @@ fn the_peers_window_is_scaled_but_in_its_syn() {
     bench.arrive(&with_window(1_001, segment(ACK, IRS + 1, ISS + 1, &[])));
     assert_eq!(bench.conn.info(bench.now).snd_wnd, 8_008);
     bench.arrive(&with_window(1_001, segment(ACK, IRS + 1, ISS + 1, b"predicted")));
-    assert_eq!((bench.conn.info(bench.now).snd_wnd, bench.counters.tcp_hp_hits), (8_008, 1));
+    assert_eq!((bench.conn.info(bench.now).snd_wnd, bench.observe.counters.tcp_hp_hits), (8_008, 1));
 
     let syn = TcpSegment { options: scaled, ..segment(SYN, IRS, SeqNum(0), &[]) };
     let mut bench = Bench::passive(config(), &with_window(1_000, syn));
@@ -208,7 +208,7 @@ fn an_answer_of_an_old_connection_makes_the_syn_follow_the_reset_soon_but_once()
         }
         // Then one second, doubled each time, as if the first SYN had left then.
         assert_eq!(syns, [11, 1_011, 3_011, 7_011]);
-        assert_eq!(bench.counters.tcp_timeouts, 3, "the early one is none");
+        assert_eq!(bench.observe.counters.tcp_timeouts, 3, "the early one is none");
     }
     // Nothing was lost: the window is the initial one.
     let mut bench = Bench::in_state(State::SynSent);

@@ -42,11 +42,11 @@ fn below_552_bytes_packets_may_be_fragmented() {
     assert!(left.len() >= 10 && left.iter().all(|packet| !packet.0 && packet.2 <= 552 - 40), "{left:?}");
     let identifications: BTreeSet<u16> = left.iter().map(|packet| packet.1).collect();
     assert_eq!(identifications.len(), left.len(), "RFC 6864: each packet has its own");
-    assert_eq!((bench.counters.tcp_mtu_reduced, bench.counters.tcp_mtu_fragmented), (1, 1));
+    assert_eq!((bench.observe.counters.tcp_mtu_reduced, bench.observe.counters.tcp_mtu_fragmented), (1, 1));
 
     // The rest of the flight was complained of as well.
     bench.conn.on_icmp(ctx!(bench), IcmpError::TooBig(300), ISS + 1);
-    assert_eq!(bench.counters.tcp_mtu_refused, 0);
+    assert_eq!(bench.observe.counters.tcp_mtu_refused, 0);
 
     // Ten minutes later DF is tried again.
     bench.now += Duration::from_secs(600);
@@ -73,7 +73,7 @@ fn a_forged_message_does_not_clear_df_unless_the_packet_is_lost() {
     bench.arrive(&segment(ACK, IRS + 1, ISS + 1 + 1_460, &[]));
     let left = leaving(&mut bench);
     assert!(!left.is_empty() && left.iter().all(|packet| packet.0 && packet.2 == 1_460), "{left:?}");
-    assert_eq!(bench.counters.tcp_mtu_fragmented, 0);
+    assert_eq!(bench.observe.counters.tcp_mtu_fragmented, 0);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn an_mss_below_the_least_is_raised() {
     let smss = |config, mss| {
         let mut bench = established(config, mss);
         leaving(&mut bench);
-        (bench.conn.info(bench.now).snd_mss, bench.counters.tcp_min_snd_mss)
+        (bench.conn.info(bench.now).snd_mss, bench.observe.counters.tcp_min_snd_mss)
     };
     assert_eq!([0, 1, 47].map(|mss| smss(config(), mss)), [(48, 1); 3]);
     assert_eq!(smss(config(), 48), (48, 0));

@@ -48,20 +48,23 @@ fn a_window_closes_without_being_taken_back_and_reopens() {
 #[test]
 fn data_without_memory_is_dropped_and_comes_again() {
     let mut bench = Bench::delayed(config(), params());
-    bench.budget = exhausted();
+    bench.observe.budget = exhausted();
     bench.arrive(0, 1_000);
     assert!(bench.arrive(1_000, 2_000).readable, "a packet's worth there always is");
     bench.drain();
     assert!(bench.arrive(2_000, 3_000).readable, "and what fits into that");
-    assert_eq!((bench.offset(), bench.counters.tcp_rcv_q_drop), (2_048, 1));
+    assert_eq!((bench.offset(), bench.observe.counters.tcp_rcv_q_drop), (2_048, 1));
     assert_eq!(bench.drain().len(), 1, "the sender is told at once");
     assert!(!bench.arrive(2_048, 3_048).readable);
     bench.arrive(5_000, 6_000);
-    assert_eq!((bench.offset(), bench.counters.tcp_rcv_q_drop, bench.counters.tcp_ofo_drop), (2_048, 2, 1));
+    assert_eq!(
+        (bench.offset(), bench.observe.counters.tcp_rcv_q_drop, bench.observe.counters.tcp_ofo_drop),
+        (2_048, 2, 1)
+    );
     assert_eq!(bench.rcv.reassembly.out_of_order_bytes(), 0);
     assert_eq!(bench.read(5_000), stream(0, 2_048));
     bench.arrive(2_048, 3_048);
-    bench.budget = Budget::new(None, 50, 66);
+    bench.observe.budget = Budget::new(None, 50, 66);
     bench.arrive(3_048, 9_000);
     assert_eq!(bench.read(10_000), stream(2_048, 9_000));
 }

@@ -29,11 +29,11 @@ fn scattered_bytes_cost_what_their_ranges_do() {
     for range in (1..=512).rev() {
         bench.arrive(117 * range - 1, 117 * range);
     }
-    assert_eq!(bench.counters.tcp_ofo_drop, 0);
+    assert_eq!(bench.observe.counters.tcp_ofo_drop, 0);
     assert!(bench.allocated() < 512 * 128, "{} bytes", bench.allocated());
     assert!(bench.buffer_memory() <= 2_048, "four times what is held");
     bench.arrive(59_990, 59_991);
-    assert_eq!(bench.counters.tcp_ofo_drop, 1);
+    assert_eq!(bench.observe.counters.tcp_ofo_drop, 1);
     bench.arrive(0, 60_000);
     assert_eq!(bench.read(60_000), stream(0, 60_000));
     assert_eq!(
@@ -51,7 +51,7 @@ fn a_range_that_grows_backwards_is_bounded() {
     for at in (50_000..59_000).rev() {
         bench.arrive(at, at + 1);
     }
-    assert_eq!(bench.counters.tcp_ofo_drop, 9_000 - 20);
+    assert_eq!(bench.observe.counters.tcp_ofo_drop, 9_000 - 20);
     assert!(bench.allocated() < 4_096, "{} bytes", bench.allocated());
     bench.arrive(0, 58_980);
     assert_eq!(bench.read(60_000), stream(0, 59_000), "what was not dropped");

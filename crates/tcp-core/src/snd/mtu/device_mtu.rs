@@ -41,7 +41,7 @@ impl Sender {
             }
         }
         if smss < self.stream.smss() {
-            ctx.counters.tcp_mtu_followed += 1;
+            ctx.observe.counters.tcp_mtu_followed += 1;
             self.change_smss(ctx.now, smss);
         }
     }
@@ -50,7 +50,7 @@ impl Sender {
         let snd = &mut self.stream;
         let searches = config.path_mtu_probing == PathMtuProbing::Always;
         if self.flight.is_none() && snd.path_mtu.is_none() && !searches {
-            ctx.counters.tcp_mtu_raised += 1;
+            ctx.observe.counters.tcp_mtu_raised += 1;
             self.change_smss(ctx.now, full);
             return;
         }

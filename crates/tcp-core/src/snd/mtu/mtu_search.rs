@@ -138,7 +138,7 @@ impl Flight {
         let Some(probe) = search.probe else { return };
         if u32::from(ack.largest_packet) >= probe.size && probe.size > smss {
             search.probe = None;
-            ctx.counters.tcp_mtup_success += 1;
+            ctx.observe.counters.tcp_mtup_success += 1;
             self.set_smss(snd, ctx, config, probe.size);
             self.end_mtu_search_if_done(snd, ctx.now, config);
         } else if una.ge(probe.start + probe.size) {
@@ -168,7 +168,7 @@ impl Flight {
         }
         search.refute(probe.size);
         path.proven = true;
-        ctx.counters.tcp_mtup_fail += 1;
+        ctx.observe.counters.tcp_mtup_fail += 1;
         self.board.mark_larger_than(smss);
         self.recovery.dup_acks = 0;
         self.recovery.phase = Phase::Disorder;

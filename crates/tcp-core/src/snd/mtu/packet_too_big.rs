@@ -37,7 +37,7 @@ impl Sender {
             packet.is_some()
         });
         if !claimed {
-            ctx.counters.tcp_mtu_refused += 1;
+            ctx.observe.counters.tcp_mtu_refused += 1;
         }
     }
 }
@@ -99,7 +99,7 @@ impl Flight {
             let reported = self.board.is_sacked(claim.quoted, claim.quoted + 1);
             if claim.quoted.lt(snd.una) || reported || ack.refutes_claim {
                 path.claim = None;
-                ctx.counters.tcp_mtu_refuted += 1;
+                ctx.observe.counters.tcp_mtu_refuted += 1;
             } else if claim.initial && ack.is_after_claim {
                 self.believe(snd, ctx, config, claim);
                 return;
@@ -159,8 +159,8 @@ impl Flight {
             } else {
                 path.raise_at = ctx.now + config.path_mtu_expiry;
             }
-            ctx.counters.tcp_mtu_reduced += 1;
-            ctx.counters.tcp_mtu_black_holes += u64::from(path.silent);
+            ctx.observe.counters.tcp_mtu_reduced += 1;
+            ctx.observe.counters.tcp_mtu_black_holes += u64::from(path.silent);
             path.proven |= path.silent;
             self.set_smss(snd, ctx, config, size);
         }
@@ -188,9 +188,9 @@ impl Flight {
         // What arrived before says nothing of the path as it is.
         let most = u16::try_from(claim.payload).unwrap_or(u16::MAX);
         self.largest_acked = self.largest_acked.min(most);
-        ctx.counters.tcp_mtu_reduced += 1;
+        ctx.observe.counters.tcp_mtu_reduced += 1;
         if path.may_fragment {
-            ctx.counters.tcp_mtu_fragmented += 1;
+            ctx.observe.counters.tcp_mtu_fragmented += 1;
             // Those of the floor's size are sent again, too.
             self.board.mark_larger_than(claim.payload);
         }
@@ -211,7 +211,7 @@ impl Flight {
         path.raise_at = Instant::FAR_FUTURE;
         path.may_fragment = false;
         path.fallback.get_or_insert(smss);
-        ctx.counters.tcp_mtu_raised += 1;
+        ctx.observe.counters.tcp_mtu_raised += 1;
         self.set_smss(snd, ctx, config, full);
     }
 

@@ -1,7 +1,8 @@
 //! A sender on a test bench: the peer is the test.
 
+use crate::config::EndpointConfig;
 use crate::config::{ConnConfig, LossDetection, PathMtuProbing};
-use crate::counters::Counters;
+use crate::ctx::{Observe, host_for_test};
 use crate::events::WakeReason;
 use crate::info::{Blocked, Info};
 use crate::packet::SendReason;
@@ -93,12 +94,11 @@ impl CongestionControl for Scripted {
 pub(super) struct Bench {
     pub(super) snd: Sender,
     pub(super) config: ConnConfig,
-    pub(super) counters: Counters,
+    pub(super) observe: Observe,
     pub(super) now: Instant,
     pub(super) wnd: u32,
     pub(super) max_payload: u32,
-    pub(super) granularity: Duration,
-    pub(super) probe_margin: Duration,
+    pub(super) host: EndpointConfig,
     pub(super) departure_tick: Duration,
     pub(super) script: Arc<Mutex<Script>>,
     pub(super) serial: u64,
@@ -109,12 +109,8 @@ macro_rules! ctx {
         crate::ctx::Ctx {
             now: $bench.now,
             id: crate::ConnId::for_test(0, 0),
-            granularity: $bench.granularity,
-            probe_margin: $bench.probe_margin,
-            backlogged: false,
-            counters: &mut $bench.counters,
-            budget: &mut crate::memory::budget::Budget::new(None, 50, 66),
-            tracer: None,
+            host: &$bench.host,
+            observe: &mut $bench.observe,
         }
     };
 }
@@ -180,12 +176,11 @@ impl Setup {
         let mut bench = Bench {
             snd: Sender::new(&config, ISS),
             config,
-            counters: Counters::default(),
+            observe: Observe::for_test(),
             now: Instant::from_secs(1),
             wnd: self.wnd,
             max_payload: SMSS,
-            granularity: Duration::from_nanos(1),
-            probe_margin: Duration::ZERO,
+            host: host_for_test(),
             departure_tick: Duration::from_nanos(1),
             script,
             serial: 0,

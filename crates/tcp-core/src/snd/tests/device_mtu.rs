@@ -76,7 +76,7 @@ fn a_probe_takes_its_place_behind_what_waits_in_the_scheduler() {
     let left = [1, 2].map(|serial| bench.snd.claim(serial).inspect(|plan| bench.sent(plan)).unwrap());
     assert_eq!(left, [first, probe]);
     bench.ack(2_500);
-    assert_eq!((bench.info().snd_mss, bench.counters.tcp_mtup_success), (1_500, 1));
+    assert_eq!((bench.info().snd_mss, bench.observe.counters.tcp_mtup_success), (1_500, 1));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_larger_size_that_meets_silence_is_taken_back_at_the_first_timeout() {
     bench.set_full_size(1_000);
     assert_eq!(bench.info().snd_mss, 500, "with the next ACK");
     bench.ack(24 * SMSS);
-    assert_eq!((bench.info().snd_mss, bench.counters.tcp_mtu_raised), (1_000, 1));
+    assert_eq!((bench.info().snd_mss, bench.observe.counters.tcp_mtu_raised), (1_000, 1));
     assert_eq!(drain(&mut bench)[0].1, 1_000);
     // Before any of them has arrived, the device grows once more.
     bench.set_full_size(2_000);
@@ -99,7 +99,7 @@ fn a_larger_size_that_meets_silence_is_taken_back_at_the_first_timeout() {
         drain(&mut bench);
     }
     bench.fire();
-    assert_eq!((bench.info().snd_mss, bench.counters.tcp_mtu_reduced), (500, 1));
+    assert_eq!((bench.info().snd_mss, bench.observe.counters.tcp_mtu_reduced), (500, 1));
 }
 
 #[test]

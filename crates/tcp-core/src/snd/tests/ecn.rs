@@ -45,7 +45,7 @@ fn one_reduction_per_window_until_cwr_is_answered() {
     ece(&mut bench, 11_000, &[]);
     assert_eq!(bench.events().len(), 2, "what left after CWR was marked");
     assert!(cwr_due(&bench));
-    assert_eq!(bench.counters.tcp_ecn_reductions, 2);
+    assert_eq!(bench.observe.counters.tcp_ecn_reductions, 2);
     assert_eq!((bench.info().ece_received, bench.info().delivered_ce), (11, 11));
 }
 

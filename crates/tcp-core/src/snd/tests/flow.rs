@@ -547,16 +547,12 @@ fn initial_window_after_a_lost_syn() {
     use crate::snd::{EarlyData, OpenParams, Sender};
     use crate::time::{Duration, Instant};
     let config = crate::ConnConfig::default();
-    let mut counters = crate::counters::Counters::default();
+    let mut observe = crate::ctx::Observe::for_test();
     let ctx = crate::ctx::Ctx {
         now: Instant::from_secs(1),
         id: crate::ConnId::for_test(0, 0),
-        granularity: Duration::from_nanos(1),
-        probe_margin: Duration::ZERO,
-        backlogged: false,
-        counters: &mut counters,
-        budget: &mut crate::memory::budget::Budget::new(None, 50, 66),
-        tracer: None,
+        host: &crate::ctx::host_for_test(),
+        observe: &mut observe,
     };
     let open = |smss, syn_timed_out, syn_lost| {
         let mut snd = Sender::new(&config, ISS);

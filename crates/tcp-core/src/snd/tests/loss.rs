@@ -44,8 +44,8 @@ fn one_loss_with_sack() {
     assert_eq!((bench.info().ca_state, bench.script.lock().unwrap().exits), (Phase::Open, 1));
     assert_eq!(bench.info().pipe, SMSS);
     assert_eq!(bench.events().len(), 1);
-    assert_eq!(bench.counters.tcp_sack_recovery, 1);
-    assert_eq!(bench.counters.tcp_fast_retrans, 1);
+    assert_eq!(bench.observe.counters.tcp_sack_recovery, 1);
+    assert_eq!(bench.observe.counters.tcp_fast_retrans, 1);
 }
 
 /// The round trip is 100 ms: ten segments in it are one per 10 ms, and the five that a loss leaves
@@ -123,7 +123,7 @@ fn timeouts_in_recovery_are_counted_by_its_kind() {
         bench.drain();
         assert_eq!(bench.info().ca_state, Phase::Recovery);
         bench.fire();
-        let counters = &bench.counters;
+        let counters = &bench.observe.counters;
         assert_eq!(counters.tcp_timeouts, 1);
         let failures = (counters.tcp_sack_recovery_fail, counters.tcp_reno_recovery_fail);
         assert_eq!(failures, if sack { (1, 0) } else { (0, 1) });
@@ -153,7 +153,7 @@ fn new_reno_repairs_one_hole_per_partial_ack() {
     bench.ack(10_000);
     assert_eq!(bench.info().ca_state, Phase::Open);
     assert_eq!(bench.events().len(), 1, "one reduction for the window of data");
-    assert_eq!(bench.counters.tcp_reno_recovery, 1);
+    assert_eq!(bench.observe.counters.tcp_reno_recovery, 1);
 }
 
 /// RFC 6582, section 3.2, step 2.
@@ -271,7 +271,7 @@ fn impossible_blocks_are_ignored_and_counted() {
     bench.ack(1000);
     bench.sack(1000, &[(3000, 4000), (9000, 8000), (9000, 30_000), (1000, 2000)]);
     assert_eq!(bench.info().sacked, 1000);
-    assert_eq!(bench.counters.tcp_sack_discard, 3);
+    assert_eq!(bench.observe.counters.tcp_sack_discard, 3);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn dsack_is_told_from_sack() {
     bench.ack(5000);
     bench.sack(5000, &[(1000, 2000)]);
     bench.sack(5000, &[(7000, 8000), (6000, 9000)]);
-    assert_eq!((bench.counters.tcp_dsack_recv, bench.counters.tcp_dsack_ofo_recv), (1, 1));
+    assert_eq!((bench.observe.counters.tcp_dsack_recv, bench.observe.counters.tcp_dsack_ofo_recv), (1, 1));
     assert_eq!(bench.info().dsack_dups, 2);
     assert_eq!(bench.info().sacked, 3000);
 }
@@ -303,10 +303,10 @@ fn reneging_is_acted_upon_after_half_a_round_trip() {
         bench.sack(0, &[(1000, 3000)]);
         bench.pass(ms(20));
         bench.ack(1000);
-        assert_eq!((bench.counters.tcp_sack_reneging, bench.info().sacked), (0, 2000));
+        assert_eq!((bench.observe.counters.tcp_sack_reneging, bench.info().sacked), (0, 2000));
         assert_eq!(bench.timer(), Some((ms(50), WakeReason::Rto)), "SRTT / 2");
         bench.fire();
-        assert_eq!((bench.counters.tcp_sack_reneging, bench.counters.tcp_timeouts), (1, 1));
+        assert_eq!((bench.observe.counters.tcp_sack_reneging, bench.observe.counters.tcp_timeouts), (1, 1));
         assert_eq!((bench.info().sacked, bench.info().lost), (0, bench.info().unacked));
         assert_eq!(bench.step(), Some((1000, 1000, RtoRetransmit)));
         // What the timeout holds to be lost goes out again, and all of it arrives.
@@ -331,7 +331,7 @@ fn an_ack_that_passes_what_was_sacked_shows_that_nobody_reneged() {
     bench.pass(ms(9));
     bench.ack(3000);
     assert!(bench.timer().is_some_and(|(at, _)| at >= ms(200)));
-    assert_eq!((bench.counters.tcp_sack_reneging, bench.info().sacked), (0, 0));
+    assert_eq!((bench.observe.counters.tcp_sack_reneging, bench.info().sacked), (0, 0));
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn a_timeout_at_a_sacked_head_relies_on_nothing_that_was_sacked() {
     bench.sack(0, &[(1000, 3000), (5000, 6000)]);
     bench.ack(1500);
     bench.fire();
-    assert_eq!((bench.counters.tcp_sack_reneging, bench.info().sacked), (1, 0));
+    assert_eq!((bench.observe.counters.tcp_sack_reneging, bench.info().sacked), (1, 0));
     assert_eq!(bench.step(), Some((1500, 500, RtoRetransmit)));
 }
 

@@ -53,7 +53,7 @@ fn too_big(bench: &mut Bench, offset: u32, payload: u32) {
 }
 
 fn counts(bench: &Bench) -> (u64, u64, u64, u64) {
-    let counters = &bench.counters;
+    let counters = &bench.observe.counters;
     (counters.tcp_mtu_reduced, counters.tcp_mtu_refused, counters.tcp_mtu_refuted, counters.tcp_mtu_raised)
 }
 
@@ -252,7 +252,7 @@ fn from_the_third_expiry_on_the_head_is_cut() {
         sizes.push((expire(&mut bench).1, bench.info().snd_mss));
     }
     assert_eq!(sizes, [(800, 800), (150, 150)], "by way of the base");
-    assert_eq!((counts(&bench).0, bench.counters.tcp_mtu_black_holes), (2, 2));
+    assert_eq!((counts(&bench).0, bench.observe.counters.tcp_mtu_black_holes), (2, 2));
     assert_eq!(expire(&mut bench).1, 150, "not below what has arrived");
 }
 
@@ -433,7 +433,7 @@ fn a_response_that_never_sends_the_head_by_timer_finds_a_black_hole() {
     bench.sack(500, &[(3_000, 3_100)]);
     assert_eq!(drain(&mut bench)[0], (500, 1000, FastRetransmit), "it may have been an outage");
     bench.fire();
-    assert_eq!((bench.info().snd_mss, bench.counters.tcp_mtu_black_holes), (500, 1));
+    assert_eq!((bench.info().snd_mss, bench.observe.counters.tcp_mtu_black_holes), (500, 1));
 }
 
 #[test]
@@ -451,7 +451,7 @@ fn searching() -> Setup {
 }
 
 fn probes(bench: &Bench) -> (u64, u64) {
-    (bench.counters.tcp_mtup_success, bench.counters.tcp_mtup_fail)
+    (bench.observe.counters.tcp_mtup_success, bench.observe.counters.tcp_mtup_fail)
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn three_sacked_segments_prove_the_loss_at_once() {
     assert_eq!((bench.info().lost, bench.info().ca_state), (1000, Phase::Recovery));
     assert_eq!(bench.events(), [CongestionEvent::Loss { prior_pipe: 8 * SMSS }]);
     assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
-    assert_eq!(bench.counters.tcp_sack_recovery, 1);
+    assert_eq!(bench.observe.counters.tcp_sack_recovery, 1);
 }
 
 /// Section 6.2, step 5: fewer than three are SACKed; the timer declares the loss a quarter of the
@@ -93,7 +93,7 @@ fn reordering_within_the_window_is_no_loss() {
     bench.sack(0, &[(1000, 2000)]);
     at(&mut bench, 110);
     bench.ack(2000);
-    assert_eq!((bench.counters.tcp_sack_reorder, bench.info().reord_seen), (1, 1));
+    assert_eq!((bench.observe.counters.tcp_sack_reorder, bench.info().reord_seen), (1, 1));
     assert_eq!((bench.drain(), bench.events().len()), (vec![], 0));
     // Now three SACKed segments are no proof: the window of 25 ms is granted.
     at(&mut bench, 111);
@@ -110,13 +110,13 @@ fn holes_reported_at_once_are_no_reordering() {
     let mut bench = out(10);
     at(&mut bench, 105);
     bench.sack(0, &[(4000, 5000), (2000, 3000)]);
-    assert_eq!(bench.counters.tcp_sack_reorder, 0);
+    assert_eq!(bench.observe.counters.tcp_sack_reorder, 0);
     bench.sack(0, &[(6000, 7000), (4000, 5000), (2000, 3000)]);
-    assert_eq!(bench.counters.tcp_sack_reorder, 0);
+    assert_eq!(bench.observe.counters.tcp_sack_reorder, 0);
     bench.sack(0, &[(1000, 3000), (6000, 7000), (4000, 5000)]);
-    assert_eq!((bench.counters.tcp_sack_reorder, bench.info().reord_seen), (1, 1));
+    assert_eq!((bench.observe.counters.tcp_sack_reorder, bench.info().reord_seen), (1, 1));
     bench.sack(0, &[(1000, 3000), (6000, 7000), (3000, 5000)]);
-    let seen = (bench.counters.tcp_sack_reorder, bench.info().reord_seen);
+    let seen = (bench.observe.counters.tcp_sack_reorder, bench.info().reord_seen);
     assert_eq!(seen, (1, 2), "each ACK that shows it, and each connection");
 }
 
@@ -150,10 +150,10 @@ fn a_lost_retransmission_is_sent_again_without_a_timeout() {
     // New data that left after the retransmission arrives, a round trip after it.
     at(&mut bench, 206);
     bench.sack(0, &[(1000, 11_000)]);
-    assert_eq!(bench.counters.tcp_lost_retransmit, 1);
+    assert_eq!(bench.observe.counters.tcp_lost_retransmit, 1);
     assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
     assert_eq!(bench.events().len(), 1, "one reduction in an episode");
-    assert_eq!(bench.counters.tcp_timeouts, 0);
+    assert_eq!(bench.observe.counters.tcp_timeouts, 0);
     at(&mut bench, 310);
     bench.ack(12_000);
     assert_eq!((bench.info().ca_state, bench.info().pipe), (Phase::Open, 0));
@@ -299,7 +299,7 @@ fn disorder_keeps_the_flow_going() {
     bench.pass(ms(100));
     bench.sack(0, &[(1000, 2000)]);
     bench.ack(2000);
-    assert_eq!(bench.counters.tcp_sack_reorder, 1);
+    assert_eq!(bench.observe.counters.tcp_sack_reorder, 1);
     bench.drain();
     for i in 4..9 {
         bench.sack(2000, &[(3000, i * 1000)]);
@@ -350,7 +350,7 @@ fn after_a_timeout_time_finds_the_next_loss() {
     assert_eq!(again, [0, 2000, 3000]);
     bench.pass(ms(100));
     bench.sack(0, &[(1000, 4000)]);
-    assert_eq!(bench.counters.tcp_lost_retransmit, 1, "the head's copy left with those that arrived");
+    assert_eq!(bench.observe.counters.tcp_lost_retransmit, 1, "the head's copy left with those that arrived");
     assert_eq!(bench.offsets(), [0]);
 }
 
@@ -364,7 +364,7 @@ fn without_sack_duplicate_acks_are_counted() {
         bench.ack(0);
     }
     assert_eq!(bench.info().ca_state, Phase::Recovery);
-    assert_eq!(bench.counters.tcp_reno_recovery, 1);
+    assert_eq!(bench.observe.counters.tcp_reno_recovery, 1);
 }
 
 /// A part of a super-packet is lost when what left with it and behind it has arrived.
@@ -426,9 +426,12 @@ fn what_was_sacked_before_is_no_arrival_but_its_copy_is() {
     let board = &mut bench.snd.flight.as_deref_mut().unwrap().board;
     board.retag(false, LostRange::All, &mut |_| {});
     assert_eq!(bench.drain().len(), 10);
-    assert_eq!(bench.counters.tcp_lost_retransmit, 0);
+    assert_eq!(bench.observe.counters.tcp_lost_retransmit, 0);
     at(&mut bench, 205);
     bench.sack(0, &[(5000, 8000)]);
-    assert_eq!(bench.counters.tcp_lost_retransmit, 5, "five left before the copies that have arrived");
+    assert_eq!(
+        bench.observe.counters.tcp_lost_retransmit, 5,
+        "five left before the copies that have arrived"
+    );
     assert_eq!(bench.snd.stream.delivery.delivered, 5000, "once each");
 }

@@ -48,14 +48,17 @@ fn rto_backs_off_and_waits_for_the_device() {
         assert_eq!(bench.drain(), [(0, 1000, RtoRetransmit)]);
     }
     assert_eq!(waits, [ms(300), ms(600), ms(1200), ms(2400)]);
-    assert_eq!(bench.counters.tcp_timeouts, 4);
+    assert_eq!(bench.observe.counters.tcp_timeouts, 4);
     assert_eq!((bench.info().timeouts, bench.info().total_rto_recoveries), (4, 1));
-    assert_eq!(bench.counters.tcp_slow_start_retrans, 0, "the timer's own segments are counted as timeouts");
+    assert_eq!(
+        bench.observe.counters.tcp_slow_start_retrans, 0,
+        "the timer's own segments are counted as timeouts"
+    );
     // The device is full: what the expiry wants is not sent twice, and does not back off twice.
     bench.fire();
     let waiting = bench.next().unwrap();
     bench.fire();
-    assert_eq!((bench.counters.tcp_timeouts, bench.next()), (5, Some(waiting)));
+    assert_eq!((bench.observe.counters.tcp_timeouts, bench.next()), (5, Some(waiting)));
     assert_eq!(bench.info().backoff, 5);
     // Karn: the ACK of a retransmission is no sample, and the back-off stays until there is one.
     bench.ack(1000);
@@ -115,7 +118,7 @@ fn closed_window_is_probed_with_back_off_for_ever() {
     bench.pass(ms(100));
     bench.ack(3000);
     assert_eq!(bench.drain(), []);
-    assert_eq!(bench.counters.tcp_peer_zero_window, 1);
+    assert_eq!(bench.observe.counters.tcp_peer_zero_window, 1);
     let mut waits = Vec::new();
     for _ in 0..5 {
         let (wait, reason) = bench.timer().unwrap();
@@ -131,7 +134,7 @@ fn closed_window_is_probed_with_back_off_for_ever() {
         assert_eq!(bench.snd.stalled_since(), Some(bench.now));
     }
     assert_eq!(waits, [300, 600, 1200, 2400, 4800]);
-    assert_eq!(bench.counters.tcp_win_probe, 5);
+    assert_eq!(bench.observe.counters.tcp_win_probe, 5);
     bench.wnd = 5000;
     bench.ack(3000);
     assert_eq!(bench.drain().len(), 5);
@@ -558,7 +561,7 @@ fn response_finds_a_timeout_spurious() {
     bench.ack(11_000);
     assert_eq!(bench.script.lock().unwrap().undos, [Undo::All]);
     assert_eq!(bench.info().ca_state, Phase::Open);
-    assert_eq!(bench.counters.tcp_loss_undo, 1);
+    assert_eq!(bench.observe.counters.tcp_loss_undo, 1);
     assert_eq!(bench.drain().len(), 10);
     assert_eq!(bench.info().total_retrans, 0);
 }

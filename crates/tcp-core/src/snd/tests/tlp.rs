@@ -31,7 +31,7 @@ fn the_last_segment_goes_again_after_two_round_trips() {
     assert_eq!(bench.timer(), Some((ms(200), Tlp)));
     assert_eq!(bench.fire(), Tlp);
     assert_eq!(bench.drain(), [(9000, 1000, TailLossProbe)]);
-    assert_eq!(bench.counters.tcp_loss_probes, 1);
+    assert_eq!(bench.observe.counters.tcp_loss_probes, 1);
     assert_eq!(bench.timer(), Some((ms(300), Rto)), "one probe, then the timeout");
     assert_eq!((bench.events().len(), bench.info().ca_state), (0, Phase::Open));
     assert_eq!(bench.fire(), Rto);
@@ -43,7 +43,7 @@ fn the_last_segment_goes_again_after_two_round_trips() {
 fn a_margin_comes_on_top() {
     for (margin, due) in [(2, (ms(202), Tlp)), (500, (ms(300), Tlp))] {
         let mut bench = setup().open();
-        bench.probe_margin = Duration::from_millis(margin);
+        bench.host.probe_margin = Duration::from_millis(margin);
         bench.write(10 * SMSS);
         bench.drain();
         assert_eq!(bench.timer(), Some(due));
@@ -69,7 +69,7 @@ fn the_probe_is_new_data_where_there_is_some() {
     bench.set_cwnd(10);
     let left = bench.drain();
     assert_eq!(left[..2], [(8000, 1000, FastRetransmit), (9000, 1000, FastRetransmit)]);
-    assert_eq!(bench.counters.tcp_timeouts, 0);
+    assert_eq!(bench.observe.counters.tcp_timeouts, 0);
 }
 
 /// New data that does not fit the peer's window is no probe.
@@ -97,7 +97,7 @@ fn a_single_segment_waits_for_a_delayed_ack() {
     assert_eq!(bench.timer(), Some((ms(300), Tlp)), "no later than the timeout");
     assert_eq!(bench.fire(), Tlp);
     assert_eq!(bench.drain(), [(0, 1000, TailLossProbe)]);
-    assert_eq!(bench.counters.tcp_timeouts, 0);
+    assert_eq!(bench.observe.counters.tcp_timeouts, 0);
     assert_eq!(bench.timer(), Some((ms(300), Rto)));
 }
 
@@ -219,7 +219,7 @@ fn a_loss_that_the_probe_repaired_is_reported() {
     bench.ack(12_000);
     assert!(matches!(bench.events()[..], [CongestionEvent::Loss { .. }]));
     assert_eq!((bench.info().ca_state, bench.script.lock().unwrap().exits), (Phase::Open, 1));
-    assert_eq!(bench.counters.tcp_loss_probe_recovery, 1);
+    assert_eq!(bench.observe.counters.tcp_loss_probe_recovery, 1);
 }
 
 /// Section 7.4: both copies arrived, as DSACK tells, or a duplicate ACK of a peer that sends none.
@@ -240,9 +240,9 @@ fn a_needless_probe_is_no_loss() {
         bench.pass(ms(100));
         bench.ack(12_000);
         assert!(bench.events().is_empty(), "DSACK {dsack}");
-        assert_eq!(bench.counters.tcp_loss_probe_recovery, 0);
+        assert_eq!(bench.observe.counters.tcp_loss_probe_recovery, 0);
         // It is no sign of reordering either.
-        assert_eq!(bench.counters.tcp_sack_reorder, 0);
+        assert_eq!(bench.observe.counters.tcp_sack_reorder, 0);
     }
 }
 
@@ -276,7 +276,7 @@ fn no_probe_while_a_departure_is_pending() {
     assert_eq!(bench.drain(), [(0, 1000, NewData)]);
     assert_eq!(bench.fire(), Tlp);
     assert_eq!(bench.drain(), []);
-    assert_eq!(bench.counters.tcp_loss_probes, 0);
+    assert_eq!(bench.observe.counters.tcp_loss_probes, 0);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn the_probe_waits_for_the_device_once() {
     let out = bench.snd.claim(7).unwrap();
     assert_eq!(out.reason, TailLossProbe);
     bench.sent(&out);
-    assert_eq!(bench.counters.tcp_loss_probes, 1);
+    assert_eq!(bench.observe.counters.tcp_loss_probes, 1);
     assert_eq!(bench.drain(), []);
 }
 

@@ -44,7 +44,7 @@ fn an_ack_of_the_original_undoes() {
         bench.take(&segment);
         assert_eq!(undos(&bench), [Undo::All]);
         assert_eq!((bench.info().ca_state, bench.info().lost), (Phase::Open, 0));
-        assert_eq!((bench.counters.tcp_partial_undo, bench.counters.tcp_ts_reorder), (1, 1));
+        assert_eq!((bench.observe.counters.tcp_partial_undo, bench.observe.counters.tcp_ts_reorder), (1, 1));
         assert_eq!(bench.script.lock().unwrap().checkpoints, 1);
         bench.pass(ms(50));
         let segment = echoing(&bench, 10_000, &[(0, 1000)], 1_000);
@@ -58,7 +58,7 @@ fn an_ack_of_everything_is_a_full_undo() {
     let mut bench = recovering(false, true);
     let segment = echoing(&bench, 10_000, &[], 1_000);
     bench.take(&segment);
-    assert_eq!((undos(&bench).len(), bench.counters.tcp_full_undo), (1, 1));
+    assert_eq!((undos(&bench).len(), bench.observe.counters.tcp_full_undo), (1, 1));
     assert_eq!(bench.script.lock().unwrap().exits, 0, "nothing was to be left");
 }
 
@@ -89,7 +89,11 @@ fn dsack_of_every_retransmission_undoes() {
     assert_eq!((undos(&bench).len(), bench.info().ca_state), (0, Phase::Open));
     bench.pass(ms(80));
     bench.sack(10_000, &[(0, 1000)]);
-    assert_eq!((undos(&bench).len(), bench.counters.tcp_dsack_undo), (1, 1), "with nothing outstanding");
+    assert_eq!(
+        (undos(&bench).len(), bench.observe.counters.tcp_dsack_undo),
+        (1, 1),
+        "with nothing outstanding"
+    );
     bench.sack(10_000, &[(0, 1000)]);
     assert_eq!(undos(&bench).len(), 1);
 }
