@@ -15,7 +15,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use std::num::NonZeroU32;
 
 #[derive(Debug)]
-struct Captured {
+struct CapturedPacket {
     interface: u32,
     at_ns: u64,
     seq: u32,
@@ -24,7 +24,7 @@ struct Captured {
 }
 
 /// Reads a capture, and verifies every checksum.
-fn read(file: &[u8]) -> (Vec<String>, Vec<Captured>) {
+fn read(file: &[u8]) -> (Vec<String>, Vec<CapturedPacket>) {
     let mut reader = PcapNgReader::new(file).unwrap();
     let mut names = vec![];
     let mut packets = vec![];
@@ -50,7 +50,7 @@ fn read(file: &[u8]) -> (Vec<String>, Vec<Captured>) {
                     EnhancedPacketOption::Comment(comment) => Some(comment.to_string()),
                     _ => None,
                 });
-                packets.push(Captured {
+                packets.push(CapturedPacket {
                     interface: packet.interface_id,
                     at_ns: packet.timestamp.as_nanos() as u64,
                     seq: tcp.sequence_number(),
