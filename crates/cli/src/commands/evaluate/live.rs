@@ -11,37 +11,43 @@ use ackline_emulate::Offload;
 use ackline_emulate::stage::RealTime;
 use ackline_lab::RunError;
 use ackline_lab::league::{
-    LiveEvaluation, LiveOptions, LiveResult, Machine, Matrix, Sender, evaluate_live, live_matrix,
-    unavailable, write_live_page,
+    Evaluation, LeagueResult, LiveEvaluation, LiveOptions, LiveResult, Machine, Matrix, Sender,
+    evaluate_live, live_matrix, unavailable, write_live_page, write_pages,
 };
 use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Cells of M1 that have no place in real time, and why.
 const NOT_LIVE: [(&str, &str); 3] = [
     ("more than 50 Mbit/s (S-100, S-1000, L-fn, H-long, F-100)", "on few cores packets would be late"),
-    ("many hosts (E-8, E-32, H-many, H-few, U-4, U-16, W, F)", "each is a namespace, and they share few cores"),
+    (
+        "many hosts (E-8, E-32, H-many, H-few, U-4, U-16, W, F)",
+        "each is a namespace, and they share few cores",
+    ),
     ("all others", "simulated alone, so that a control takes half an hour"),
 ];
 
 pub(super) fn run(args: &EvaluateArgs, registry: &Registry) -> Result<(), Failure> {
-    let machine = machine(args)?;
     let matrix = some(live_matrix(args.quick), args)?;
     if args.list {
-        return print(&list(&matrix, &machine));
+        return print(&list(&matrix, &machine(args)?));
     }
     if let Some(id) = &args.scenario {
         let name = args.names.first().map_or("cubic", String::as_str);
-        let sender = Sender::named(name, &machine, registry).map_err(Failure::usage)?;
+        let sender = Sender::named(name, &machine(args)?, registry).map_err(Failure::usage)?;
         return print(&sender.text(&the_cell(&matrix, id)?));
     }
     let work = folders(args)?;
     let evaluation = match &args.from {
         Some(file) => LiveEvaluation::of_result(matrix.clone(), &LiveResult::read(file, &matrix)?),
-        None => by_the_clock(args, &work, matrix, &machine, registry)?,
+        None => by_the_clock(args, &work, matrix, &machine(args)?, registry)?,
     };
     let mut files = vec![];
     if let Some(pages) = &work.pages {
         files = write_live_page(&evaluation, pages)?;
+        if args.refresh {
+            files.extend(linked(pages)?);
+        }
     }
     // What is void is run again by the same command.
     let (_, void) = evaluation.counts();
@@ -83,6 +89,23 @@ fn by_the_clock(
     let stages = RealTime { pacing: args.pacing.into(), offload: Offload::Off, priority: args.priority };
     let options = LiveOptions { runs: &options(args, work), stages: &stages, machine, tell };
     Ok(evaluate_live(matrix, senders, registry, &options)?)
+}
+
+/// Writes the pages of the league in virtual time anew, which have a link to the page in real time.
+fn linked(pages: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let data = pages.join("league/league.json");
+    let read = |matrix: Matrix| {
+        Some(Evaluation::of_result(matrix.clone(), &LeagueResult::read(&data, &matrix).ok()?))
+    };
+    let Some(evaluation) = read(Matrix::whole()).or_else(|| read(Matrix::quick())) else {
+        say(&format!("note: {} is of another matrix; its pages stay as they are", data.display()));
+        return Ok(vec![]);
+    };
+    let summary = pages.join("SUMMARY.md");
+    if !fs::read_to_string(&summary).unwrap_or_default().contains("(league/live.md)") {
+        say(&format!("note: {} has no link to league/live.md", summary.display()));
+    }
+    Ok(write_pages(&evaluation, pages)?)
 }
 
 /// The kernel, and how the emulator works.

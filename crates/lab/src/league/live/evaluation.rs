@@ -61,6 +61,9 @@ pub(super) struct Both {
     pub(super) twin: Option<f64>,
 }
 
+/// Reads a number of one run: by the real clock, or simulated.
+type Side = fn(&LiveEvaluation, Option<&Sender>, &str, u32, &str) -> Option<f64>;
+
 /// What becomes of a cell of one sender.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Finding {
@@ -111,34 +114,29 @@ impl LiveEvaluation {
         number(stand, measure)
     }
 
-    /// A measure of a cell: means over the seeds whose live runs are not void. `kept` is what a
-    /// victim keeps of its rate alone.
+    /// A measure of a cell: means over the seeds whose live runs are not void; simulated over all
+    /// seeds, if all are. `kept` is what a victim keeps of its rate alone.
     pub(super) fn both(&self, sender: &Sender, cell: &Cell, measure: &str) -> Both {
-        let (mut live, mut twin) = (vec![], vec![]);
-        for (seed, run) in self.runs_of(Some(sender), &cell.id) {
-            if run.is_void() {
-                continue;
+        let runs = || self.runs_of(Some(sender), &cell.id);
+        let all_void = runs().all(|(_, run)| run.is_void());
+        let seeds: Vec<u32> =
+            runs().filter(|(_, run)| all_void || !run.is_void()).map(|(seed, _)| seed).collect();
+        let mean_of = |side: Side| {
+            let numbers: Vec<f64> =
+                seeds.iter().filter_map(|seed| self.number(side, sender, cell, *seed, measure)).collect();
+            (!numbers.is_empty()).then(|| mean(&numbers))
+        };
+        Both { live: mean_of(Self::live_number), twin: mean_of(Self::twin_number) }
+    }
+
+    fn number(&self, side: Side, sender: &Sender, cell: &Cell, seed: u32, measure: &str) -> Option<f64> {
+        match (measure, cell.facts.reference.as_deref()) {
+            ("kept", Some(alone)) => {
+                let with = side(self, Some(sender), &cell.id, seed, "victims")?;
+                Some(with / side(self, None, alone, seed, "victims")?.max(1.0))
             }
-            let (own, simulated) = match (measure, cell.facts.reference.as_deref()) {
-                ("kept", Some(alone)) => {
-                    let of = |with: Option<f64>, alone: Option<f64>| Some(with? / alone?.max(1.0));
-                    let live = |sender, cell| self.live_number(sender, cell, seed, "victims");
-                    let twin = |sender, cell| self.twin_number(sender, cell, seed, "victims");
-                    (
-                        of(live(Some(sender), &cell.id), live(None, alone)),
-                        of(twin(Some(sender), &cell.id), twin(None, alone)),
-                    )
-                }
-                _ => (
-                    self.live_number(Some(sender), &cell.id, seed, measure),
-                    self.twin_number(Some(sender), &cell.id, seed, measure),
-                ),
-            };
-            live.extend(own);
-            twin.extend(simulated);
+            _ => side(self, Some(sender), &cell.id, seed, measure),
         }
-        let mean = |numbers: &[f64]| (!numbers.is_empty()).then(|| mean(numbers));
-        Both { live: mean(&live), twin: mean(&twin) }
     }
 
     /// The numbers of a cell that the rule compares.

@@ -98,7 +98,7 @@ impl LiveEvaluation {
         }
         let _ = write!(
             text,
-            "- {agree} of {compared} cells agree with their simulation. The rule: the fill within 10 %, the own share within 0.1 of the link, the\n\
+            "- In {agree} of {compared} places of the table live and simulated agree. The rule: the fill within 10 %, the own share within 0.1 of the link, the\n\
              \x20 median queueing delay within 2 ms and 15 %, each as a mean over the seeds.\n\
              - {void} of {runs} runs are void. A run is void if one packet of a hundred reached its host more than 0.5 ms late, or if the machine\n\
              \x20 did not keep up in another way: its cell is shown as void, and not compared.{}\n\
