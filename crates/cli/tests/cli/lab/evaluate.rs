@@ -98,7 +98,7 @@ fn a_control_of_the_kernel_runs_in_real_time_beside_its_simulation() {
         let resumed = run(&all);
         assert_eq!((&resumed.stdout, resumed.stderr.as_str()), (&ended.stdout, ""));
     }
-    let complaint = refused(&["evaluate", "--live", "--from", text(&data)], 1);
+    let complaint = refused(&["evaluate", "--live", "--from", text(&data)], 5);
     assert!(complaint.contains("do not belong in one table"), "{complaint}");
 }
 

@@ -3,9 +3,7 @@
 use super::super::cell::{Cell, Takes};
 use super::super::matrix::Matrix;
 use super::super::runs::{self, Finished, Stand};
-use super::super::sanity::Sanity;
 use super::agreement::{Agreement, RULES};
-use super::known;
 use super::machine::Machine;
 use super::runs::{LiveOptions, LiveRun, LiveRuns, run_live};
 use super::sender::Sender;
@@ -78,6 +76,11 @@ pub(super) enum Finding {
 }
 
 impl LiveEvaluation {
+    /// True if its runs are short.
+    pub(super) fn is_quick(&self) -> bool {
+        self.matrix.name.ends_with("quick")
+    }
+
     /// Live runs of a cell, by seed; of `None` the victims alone.
     pub(super) fn runs_of<'a>(
         &'a self,
@@ -170,11 +173,6 @@ impl LiveEvaluation {
     pub(super) fn findings(&self) -> Vec<(&Cell, &Sender, Finding)> {
         let all = self.cells().flat_map(|cell| self.senders.iter().map(move |sender| (cell, sender)));
         all.map(|(cell, sender)| (cell, sender, self.finding(sender, cell))).collect()
-    }
-
-    /// What is known of controls in these cells.
-    pub(super) fn known(&self) -> Vec<Sanity> {
-        known::rows(self)
     }
 
     /// Void runs: cell, sender, seed, the run.

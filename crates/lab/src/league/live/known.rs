@@ -84,26 +84,27 @@ const LONG: &[Known] = &[
     ),
 ];
 
-/// The rows whose live runs are there.
-pub(super) fn rows(evaluation: &LiveEvaluation) -> Vec<Sanity> {
-    let short = evaluation.matrix.name.ends_with("quick");
-    let known = ALWAYS.iter().chain(if short { &[] } else { LONG });
-    let mut rows = vec![];
-    for (controls, cell, measure, factor, what, low, high, source) in known {
-        let Some(place) = evaluation.matrix.cell(cell) else { continue };
-        for control in *controls {
-            let sender = evaluation.senders.iter().find(|sender| sender.name == *control);
-            let live = sender.and_then(|sender| evaluation.both(sender, place, measure).live);
-            rows.extend(live.map(|live| Sanity {
-                control,
-                cell,
-                what,
-                low: *low,
-                high: *high,
-                source,
-                measured: live * factor,
-            }));
+impl LiveEvaluation {
+    /// The rows whose live runs are there.
+    pub(super) fn known(&self) -> Vec<Sanity> {
+        let known = ALWAYS.iter().chain(if self.is_quick() { &[] } else { LONG });
+        let mut rows = vec![];
+        for (controls, cell, measure, factor, what, low, high, source) in known {
+            let Some(place) = self.matrix.cell(cell) else { continue };
+            for control in *controls {
+                let sender = self.senders.iter().find(|sender| sender.name == *control);
+                let live = sender.and_then(|sender| self.both(sender, place, measure).live);
+                rows.extend(live.map(|live| Sanity {
+                    control,
+                    cell,
+                    what,
+                    low: *low,
+                    high: *high,
+                    source,
+                    measured: live * factor,
+                }));
+            }
         }
+        rows
     }
-    rows
 }

@@ -30,10 +30,6 @@ pub fn write_live_page(evaluation: &LiveEvaluation, out: &Path) -> Result<Vec<Pa
 }
 
 impl LiveEvaluation {
-    pub(super) fn is_quick(&self) -> bool {
-        self.matrix.name.ends_with("quick")
-    }
-
     fn command(&self) -> &'static str {
         if self.is_quick() { "ackline evaluate --live --quick" } else { "ackline evaluate --live" }
     }
@@ -93,13 +89,13 @@ impl LiveEvaluation {
         let (runs, void) = self.counts();
         let mut text = String::from("## What it shows, and what not\n\n");
         if self.is_quick() {
-            text += "**This is the quick form: one run of 15 or 20 s of each.** It has no intervals, and the first seconds, in which a flow looks\n\
-                     for its rate, weigh more than in a minute. `ackline evaluate --live` has more cells, of a minute and with three seeds.\n\n";
+            text += "**This is the quick form: runs of 15 or 20 s, mostly one of each.** The first seconds, in which a flow looks for its rate, weigh\n\
+                     more than in a minute. `ackline evaluate --live` has more cells, of a minute and with three seeds.\n\n";
         }
         let _ = write!(
             text,
-            "- In {agree} of {compared} places of the table live and simulated agree. The rule: the fill within 10 %, the own share within 0.1 of the link, the\n\
-             \x20 median queueing delay within 2 ms and 15 %, each as a mean over the seeds.\n\
+            "- In {agree} of {compared} places of the table live and simulated agree. The rule: the fill within 10 %, the own share within 0.1\n\
+             \x20 of the link, the median queueing delay within 2 ms and 15 %, each as a mean over the seeds.\n\
              - {void} of {runs} runs are void. A run is void if one packet of a hundred reached its host more than 0.5 ms late, or if the machine\n\
              \x20 did not keep up in another way: its cell is shown as void, and not compared.{}\n\
              - For `linux:` the simulation is ackline's control of the same name on ackline's stack. A difference there is one of stacks or of\n\
