@@ -29,6 +29,8 @@ pub(crate) struct EvaluateArgs {
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// Run a small matrix: short cells with two seeds, and no verdicts
+    ///
+    /// With --live seven cells of 15 or 20 s with one seed.
     #[arg(long)]
     pub(crate) quick: bool,
     /// Run some cells in real time, each beside its simulation, and let the kernel's controls take

@@ -181,6 +181,16 @@ impl LiveEvaluation {
         void.map(|((cell, sender, seed), run)| (cell.as_str(), sender.as_str(), *seed, run)).collect()
     }
 
+    /// Runs that are not void and did not end as they should: cell, sender, seed, why.
+    pub(super) fn broken(&self) -> Vec<(&str, &str, u32, String)> {
+        let valid = self.live.iter().filter(|(_, run)| !run.is_void());
+        valid
+            .filter_map(|((cell, sender, seed), run)| {
+                Some((cell.as_str(), sender.as_str(), *seed, run.stand.fault()?))
+            })
+            .collect()
+    }
+
     /// Number of live runs, and how many of them are void.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
@@ -191,11 +201,9 @@ impl LiveEvaluation {
     /// many are void.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
-        let valid = self.live.iter().filter(|(_, run)| !run.is_void());
-        let mut failures: Vec<String> = valid
-            .filter_map(|((cell, sender, seed), run)| {
-                Some(format!("{sender} {cell} seed {seed}: {}", run.stand.fault()?))
-            })
+        let broken = self.broken().into_iter();
+        let mut failures: Vec<String> = broken
+            .map(|(cell, sender, seed, why)| format!("{} {cell} seed {seed}: {why}", who(sender)))
             .collect();
         let (all, void) = self.counts();
         if void > 0 {
@@ -205,9 +213,53 @@ impl LiveEvaluation {
     }
 }
 
+/// A sender by its name; no name is that of the victims alone.
+pub(super) const fn who(sender: &str) -> &str {
+    if sender.is_empty() { "the victim alone" } else { sender }
+}
+
 fn number(stand: &Stand, measure: &str) -> Option<f64> {
     match stand {
         Stand::Done(measures) => measures.get(measure).copied(),
         Stand::Flood | Stand::Panicked(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cells::live_matrix;
+    use super::*;
+    use crate::league::Measures;
+
+    /// A run of Reno in one cell that delivered so much, and whether it is void.
+    fn with(goodput: f64, void: &[&str]) -> LiveEvaluation {
+        let machine = Machine::default();
+        let sender = Sender::named("reno", &machine, &Registry::default()).unwrap();
+        let run = LiveRun {
+            stand: Stand::Done(Measures::from([("goodput".to_owned(), goodput)])),
+            void: void.iter().map(|why| (*why).to_owned()).collect(),
+            late_p50_us: 0.0,
+            late_p99_us: 0.0,
+            late_max_us: 0.0,
+            before: 0,
+        };
+        LiveEvaluation {
+            matrix: live_matrix(true).only(&["S-20-40-1".to_owned()]).unwrap(),
+            engine: String::new(),
+            machine,
+            senders: vec![sender],
+            live: LiveRuns::from([(("S-20-40-1".to_owned(), "reno".to_owned(), 1), run)]),
+            twins: Finished::new(),
+            resumed: 0,
+        }
+    }
+
+    #[test]
+    fn a_run_that_delivers_nothing_is_a_failure_unless_it_is_void() {
+        let stalled = with(0.0, &[]);
+        assert_eq!(stalled.failures(), ["reno S-20-40-1 seed 1: stalled: nothing arrived"]);
+        assert!(stalled.to_text().contains("reno in S-20-40-1, seed 1: stalled"), "{}", stalled.to_text());
+        assert_eq!(with(0.0, &["late"]).failures(), ["1 of 1 runs are void: the machine did not keep up"]);
+        assert!(with(1e6, &[]).failures().is_empty());
     }
 }

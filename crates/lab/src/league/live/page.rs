@@ -4,7 +4,7 @@ use super::super::cell::Cell;
 use super::super::figures::short;
 use super::agreement::Agreement;
 use super::columns::{columns, headline, story};
-use super::evaluation::{Finding, LiveEvaluation};
+use super::evaluation::{Finding, LiveEvaluation, who};
 use super::sender::Sender;
 use crate::error::RunError;
 use crate::folder;
@@ -104,7 +104,7 @@ impl LiveEvaluation {
         );
         if self.senders.iter().any(|sender| sender.name == "linux:bbr") {
             text += "- Linux's `bbr` is version 1, and ackline's is version 3 (draft-ietf-ccwg-bbr). `linux:bbr` beside its simulation is version 1 beside\n\
-                     \x20 version 3, so it has to differ where the versions do: in losses, queues and what it takes from others.\n";
+                     \x20 version 3, and differs where the versions do: in losses, queues and what it takes from others.\n";
         }
         text += "- There are no verdicts on controls here. Reno and CUBIC in the same cell say what is usual.\n\
                  - The network is that of the simulator by the real clock, up to 50 Mbit/s, and hosts are network namespaces of one machine without\n\
@@ -203,16 +203,14 @@ impl LiveEvaluation {
     }
 
     fn void_section(&self) -> String {
-        let void = self.void();
-        if void.is_empty() {
-            return String::new();
+        let mut text = String::new();
+        for (cell, sender, seed, why) in self.broken() {
+            let _ = writeln!(text, "- {} in {cell}, seed {seed}: {why}", who(sender));
         }
-        let mut text = String::from("## Void runs\n\n");
-        for (cell, sender, seed, run) in void {
-            let who = if sender.is_empty() { "the victim alone".to_owned() } else { format!("`{sender}`") };
-            let _ = writeln!(text, "- {who} in {cell}, seed {seed}: {}", run.void.join("; "));
+        for (cell, sender, seed, run) in self.void() {
+            let _ = writeln!(text, "- {} in {cell}, seed {seed}: void, {}", who(sender), run.void.join("; "));
         }
-        text + "\n"
+        if text.is_empty() { text } else { format!("## Runs that do not count\n\n{text}\n") }
     }
 
     fn ending(&self) -> String {
@@ -223,9 +221,9 @@ impl LiveEvaluation {
         format!(
             "## Repeat it\n\n\
              `{command} --out DIR` makes this page on your machine, and goes on where it was if it is interrupted; void runs are run\n\
-             again. It needs TUN devices, root or user namespaces, and a machine with nothing else to do. `{command} bbr linux:bbr\n\
-             --cell S-20-40-4` runs two senders in one cell, and `{command} bbr --scenario S-20-40-4` prints its scenario for\n\
-             `ackline emulate`. A control of your own takes part by its name.\n\n\
+             again. It needs TUN devices, root or user namespaces, and a machine with nothing else to do.\n\
+             `{command} bbr linux:bbr --cell S-20-40-4` runs two senders in one cell, and\n\
+             `{command} bbr --scenario S-20-40-4` prints its scenario for `ackline emulate`. A control of your own takes part by its name.\n\n\
              Linux {kernel}; segmentation offload {offload}; the emulator waits by {pacing}{priority}. Matrix {matrix} `{hash}`; ackline\n\
              {version}, sources `{engine}`. [All numbers as JSON](live.json).\n",
             command = self.command(),

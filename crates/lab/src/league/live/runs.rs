@@ -183,7 +183,7 @@ pub(super) fn run_live(
     let mut left: f64 = open.iter().map(|(seconds, ..)| seconds).sum();
     for (number, (seconds, job, key)) in open.iter().enumerate() {
         let (cell, sender, seed) = job.name();
-        let who = if sender.is_empty() { "the victim" } else { &sender };
+        let who = if sender.is_empty() { "the victim alone" } else { &sender };
         let (number, all) = (number + 1, open.len());
         (options.tell)(&format!("{number} of {all}: {who} in {cell}, seed {seed}; {} left", time(left)));
         let run = job.run(options)?;

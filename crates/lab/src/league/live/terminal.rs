@@ -2,7 +2,7 @@
 
 use super::super::figures::short;
 use super::columns::columns;
-use super::evaluation::LiveEvaluation;
+use super::evaluation::{LiveEvaluation, who};
 use crate::grid::{align, trimmed};
 use crate::wrap::wrap;
 use comfy_table::{Table, presets};
@@ -45,9 +45,11 @@ impl LiveEvaluation {
                 row.control, row.cell, row.what, row.source
             );
         }
+        for (cell, sender, seed, why) in self.broken() {
+            text += &format!("\n{} in {cell}, seed {seed}: {why}\n", who(sender));
+        }
         for (cell, sender, seed, run) in self.void() {
-            let who = if sender.is_empty() { "the victim alone" } else { sender };
-            text += &format!("\nvoid: {who} in {cell}, seed {seed}: {}\n", run.void.join("; "));
+            text += &format!("\nvoid: {} in {cell}, seed {seed}: {}\n", who(sender), run.void.join("; "));
         }
         if self.senders.iter().any(|sender| sender.name == "linux:bbr") {
             text += "\nLinux's bbr is version 1, and its twin, ackline's, is version 3.\n";
