@@ -145,3 +145,27 @@ fn list(matrix: &Matrix, machine: &Machine) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_of_the_league_are_linked_to_the_one_in_real_time_once_it_is_there() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let folder = tempfile::tempdir().expect("a folder");
+        let pages = folder.path();
+        fs::create_dir(pages.join("league")).expect("ours");
+        fs::copy(docs.join("league/league.json"), pages.join("league/league.json")).expect("data");
+        let page = || {
+            assert!(linked(pages).expect("pages").len() > 10);
+            fs::read_to_string(pages.join("league.md")).expect("a page")
+        };
+        assert!(!page().contains("](league/live.md)"));
+        fs::write(pages.join("league/live.md"), "").expect("ours");
+        assert!(page().contains("[the league in real time](league/live.md)"));
+
+        fs::write(pages.join("league/league.json"), "{}").expect("ours");
+        assert!(linked(pages).expect("a note").is_empty());
+    }
+}
