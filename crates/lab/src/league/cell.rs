@@ -10,6 +10,8 @@ use std::path::Path;
 pub(super) const POLICY: &str = "@POLICY@";
 /// Stands for the kind of ECN that it asks for where queues mark.
 pub(super) const ECN: &str = "@ECN@";
+/// Stands for the world of a host that sends under test, in cells that run in real time.
+pub(super) const HOST: &str = "@HOST@";
 
 /// A scenario of the matrix.
 #[derive(Clone, Debug)]
@@ -64,7 +66,12 @@ impl Cell {
     /// The scenario's text with this policy in it.
     #[must_use]
     pub fn text(&self, contestant: &Contestant) -> String {
-        self.text.replace(POLICY, &contestant.spec).replace(ECN, contestant.ecn_word())
+        self.text_with(&contestant.spec, contestant.ecn_word(), "world = \"live\"")
+    }
+
+    /// The text with this policy and ECN; `host` says where the hosts are that send under test.
+    pub(super) fn text_with(&self, policy: &str, ecn: &str, host: &str) -> String {
+        self.text.replace(POLICY, policy).replace(ECN, ecn).replace(HOST, host)
     }
 
     /// The scenario with this policy.
@@ -72,8 +79,13 @@ impl Cell {
     /// # Errors
     /// If the registry does not have it.
     pub fn scenario(&self, contestant: &Contestant, registry: &Registry) -> Result<Scenario, ScenarioError> {
+        self.parse(&self.text(contestant), registry)
+    }
+
+    /// A text of this cell as a scenario.
+    pub(super) fn parse(&self, text: &str, registry: &Registry) -> Result<Scenario, ScenarioError> {
         let name = format!("{}.toml", self.id);
-        Scenario::parse_with(&self.text(contestant), &name, Path::new(""), registry.clone())
+        Scenario::parse_with(text, &name, Path::new(""), registry.clone())
     }
 
     /// True if this policy has runs of its own in the cell.

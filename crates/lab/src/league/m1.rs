@@ -18,7 +18,7 @@ const FAST: &str = "1gbit";
 
 /// Run and warm-up, s.
 #[derive(Clone, Copy)]
-struct Times(f64, f64);
+pub(super) struct Times(pub(super) f64, pub(super) f64);
 
 /// Socket buffers of cells with many flows.
 fn small(path: &Path) -> u64 {
@@ -62,13 +62,13 @@ fn one(id: String, family: &'static str, path: &Path, times: Times, seeds: u32) 
 }
 
 /// S: one flow.
-fn alone(rate: f64, rtt: f64, buffer: f64, times: Times, seeds: u32) -> Cell {
+pub(super) fn alone(rate: f64, rtt: f64, buffer: f64, times: Times, seeds: u32) -> Cell {
     let id = format!("S-{rate}-{rtt}-{}", n(buffer));
     one(id, "S", &Path::new(rate, rtt, buffer), times, seeds)
 }
 
 /// L: random loss.
-fn lossy(id: &str, rate: f64, model: &str, share: f64, times: Times, seeds: u32) -> Cell {
+pub(super) fn lossy(id: &str, rate: f64, model: &str, share: f64, times: Times, seeds: u32) -> Cell {
     let path = Path::new(rate, 100.0, 1.0).impaired(model);
     let mut cell = one(id.to_owned(), "L", &path, times, seeds);
     cell.facts.capacity *= 1.0 - share;
@@ -77,7 +77,7 @@ fn lossy(id: &str, rate: f64, model: &str, share: f64, times: Times, seeds: u32)
     cell
 }
 
-fn loss(probability: f64) -> String {
+pub(super) fn loss(probability: f64) -> String {
     format!("{{ kind = \"loss\", probability = {probability} }}")
 }
 
@@ -85,7 +85,7 @@ fn loss(probability: f64) -> String {
 const BURST: &str = "{ kind = \"gilbert-elliott\", to_bad = 0.00126, to_good = 0.125, bad = 1 }";
 
 /// E: n flows of the policy.
-fn equals(count: u32, buffer: f64, times: Times, seeds: u32) -> Cell {
+pub(super) fn equals(count: u32, buffer: f64, times: Times, seeds: u32) -> Cell {
     let path = Path::new(50.0, 40.0, buffer);
     let id = format!("E-{count}-{}", n(buffer));
     let buffers = if count >= 8 { small(&path) } else { LARGE };
@@ -98,7 +98,7 @@ fn equals(count: u32, buffer: f64, times: Times, seeds: u32) -> Cell {
 }
 
 /// C: a second flow of the policy begins at 30 s.
-fn joins(buffer: f64, times: Times, seeds: u32) -> Cell {
+pub(super) fn joins(buffer: f64, times: Times, seeds: u32) -> Cell {
     let path = Path::p0(buffer);
     let id = format!("C-{}", n(buffer));
     let senders = ["first", "second"].map(|name| Senders { name, count: 1, rtt: path.rtt });
@@ -171,7 +171,7 @@ impl Beside {
     }
 }
 
-fn harm(victim: &'static str, buffer: f64, times: Times, seeds: u32) -> [Cell; 2] {
+pub(super) fn harm(victim: &'static str, buffer: f64, times: Times, seeds: u32) -> [Cell; 2] {
     Beside::new(format!("H-{victim}-{}", n(buffer)), Path::p0(buffer), victim, times, seeds).cells()
 }
 
@@ -273,7 +273,7 @@ fn frames(times: Times, seeds: u32) -> Cell {
 }
 
 /// U: small requests beside flows of the policy.
-fn requests(count: u32, times: Times, seeds: u32) -> Cell {
+pub(super) fn requests(count: u32, times: Times, seeds: u32) -> Cell {
     let path = Path::p0(4.0);
     let id = format!("U-{count}");
     let senders = [
@@ -334,7 +334,7 @@ fn fade(times: Times, seeds: u32) -> Cell {
 }
 
 /// P: everything that is sent is lost for a while.
-fn outage(length: f64, times: Times, seeds: u32) -> Cell {
+pub(super) fn outage(length: f64, times: Times, seeds: u32) -> Cell {
     let id = format!("P-out-{length}");
     let window = (40.0, 40.0 + length);
     let gone = format!("{{ kind = \"drop\", from = \"{}\", until = \"{}\" }}", s(window.0), s(window.1));
@@ -404,7 +404,7 @@ fn three(times: Times, seeds: u32) -> Cell {
 }
 
 /// Q: two flows of the policy through an AQM.
-fn managed(id: &str, queue: &str, beside: Option<&str>, times: Times, seeds: u32) -> Cell {
+pub(super) fn managed(id: &str, queue: &str, beside: Option<&str>, times: Times, seeds: u32) -> Cell {
     let path = Path::p0(4.0).queue(queue);
     let senders = ["first", "second"].map(|name| Senders { name, count: 1, rtt: path.rtt });
     let marks = !queue.contains("action = \"drop\"");
@@ -432,7 +432,7 @@ fn varying(name: &str, times: Times, seeds: u32) -> Cell {
 }
 
 /// CoDel that drops, within 4 BDP.
-const CODEL_DROP: &str = "{ kind = \"codel\", limit = \"267p\", action = \"drop\" }";
+pub(super) const CODEL_DROP: &str = "{ kind = \"codel\", limit = \"267p\", action = \"drop\" }";
 
 pub(super) fn whole() -> Vec<Cell> {
     let mut cells = vec![];

@@ -7,7 +7,7 @@ use ackline_tcp_core::policy::spec::nearest;
 /// Cells in a fixed order. Results of different matrices do not belong in one table.
 #[derive(Clone, Debug)]
 pub struct Matrix {
-    /// `M1`, or `M1-quick`.
+    /// `M1` or `M1-quick`; `M1-live` or `M1-live-quick` in real time.
     pub name: &'static str,
     /// The cells.
     pub cells: Vec<Cell>,
@@ -27,7 +27,7 @@ impl Matrix {
         Self::new("M1-quick", m1::quick())
     }
 
-    fn new(name: &'static str, cells: Vec<Cell>) -> Self {
+    pub(super) fn new(name: &'static str, cells: Vec<Cell>) -> Self {
         let mut texts: Vec<(&str, &str)> =
             cells.iter().map(|cell| (cell.id.as_str(), cell.text.as_str())).collect();
         texts.sort_unstable();

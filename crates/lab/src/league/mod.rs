@@ -14,6 +14,8 @@
 //! ([`Options::engine`]), scenario, seed, and the code of the measures. An interrupted evaluation
 //! goes on where it was, parts of one can run on several machines, and one more contestant costs
 //! its own runs alone.
+//!
+//! Some cells can run in real time as well ([`evaluate_live`]), beside the kernel's own controls.
 
 mod cell;
 mod contestant;
@@ -22,6 +24,7 @@ mod criteria;
 mod evaluation;
 mod figures;
 mod judgement;
+mod live;
 mod m1;
 mod matrix;
 mod measures;
@@ -38,6 +41,10 @@ pub use cell::Cell;
 pub use contestant::Contestant;
 pub use evaluation::{Evaluation, Row, evaluate};
 pub use judgement::Verdict;
+pub use live::{
+    Agreement, LiveCells, LiveEvaluation, LiveOptions, LiveResult, LiveRun, Machine, Sender, SenderResult,
+    evaluate_live, live_matrix, unavailable, write_live_page,
+};
 pub use matrix::Matrix;
 pub use measures::Measures;
 pub use page::write_pages;

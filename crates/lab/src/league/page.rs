@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 const COLUMNS: usize = 7;
 
 /// Writes `league.md`, and beside it the folder `league` with a page for each contestant, figures
-/// and data. Returns the names of the files.
+/// and data. Returns the names of the files. If the page in real time is in that folder, `league.md`
+/// has a link to it.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -29,7 +30,8 @@ pub fn write_pages(evaluation: &Evaluation, out: &Path) -> Result<Vec<PathBuf>, 
         files.push(path);
         Ok::<_, RunError>(())
     };
-    write(out.join("league.md"), evaluation.page().as_bytes())?;
+    let live = parts.join("live.md").is_file();
+    write(out.join("league.md"), evaluation.page(live).as_bytes())?;
     for row in &evaluation.rows {
         let name = format!("{}.md", row.contestant.stem());
         write(parts.join(name), evaluation.page_of(row).as_bytes())?;
@@ -51,7 +53,8 @@ impl Evaluation {
         format!("ackline evaluate{quick}")
     }
 
-    fn page(&self) -> String {
+    /// `live`: there is a page in real time.
+    fn page(&self, live: bool) -> String {
         let criteria = self.criteria();
         let alone = self.rows.len() - self.rows.iter().filter(|row| row.contestant.is_baseline()).count();
         let mut page = format!(
@@ -103,11 +106,14 @@ impl Evaluation {
              runs one cell, and `{command} bbr --scenario S-20-40-1` prints its scenario for `ackline sim`. A control of your own\n\
              takes part by its name: [your program](plug-ins.md) is a complete `ackline`, so `mine evaluate mine` runs it beside\n\
              the {baselines} standard ones; `--overlay FILE` puts the rows of another one's `league.json` into the table.\n\n\
+             `ackline evaluate --live` runs some of the cells in real time, each beside its simulation, and lets the controls of the\n\
+             machine's own kernel take part (`linux:bbr`){beside}.\n\n\
              Matrix {} `{}`; ackline {}, sources `{}`. [All numbers as JSON](league/league.json).\n",
             self.matrix.name,
             self.matrix.hash(),
             env!("CARGO_PKG_VERSION"),
             self.engine,
+            beside = if live { ": [the league in real time](league/live.md)" } else { "" },
             command = self.command(),
             baselines = self.rows.len() - alone,
         );

@@ -6,6 +6,7 @@ use super::evaluation::Evaluation;
 use super::judgement::Verdict;
 use super::matrix::Matrix;
 use super::runs::{Finished, Stand};
+use super::sanity::Sanity;
 use super::statistics::Interval;
 use crate::error::RunError;
 use crate::folder::json;
@@ -83,6 +84,20 @@ pub struct SanityRow {
     pub measured: f64,
     /// Whether it is between them.
     pub holds: bool,
+}
+
+impl SanityRow {
+    pub(super) fn of(row: &Sanity) -> Self {
+        Self {
+            control: row.control.to_owned(),
+            cell: row.cell.to_owned(),
+            what: row.what.to_owned(),
+            low: row.low,
+            high: row.high,
+            measured: row.measured,
+            holds: row.holds(),
+        }
+    }
 }
 
 impl LeagueResult {
@@ -198,15 +213,7 @@ impl Evaluation {
                 cells: cells(&row.contestant.spec),
             }
         });
-        let sanity = self.sanity.iter().map(|row| SanityRow {
-            control: row.control.to_owned(),
-            cell: row.cell.to_owned(),
-            what: row.what.to_owned(),
-            low: row.low,
-            high: row.high,
-            measured: row.measured,
-            holds: row.holds(),
-        });
+        let sanity = self.sanity.iter().map(SanityRow::of);
         LeagueResult {
             matrix: self.matrix.name.to_owned(),
             hash: self.matrix.hash().to_owned(),

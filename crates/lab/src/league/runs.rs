@@ -12,8 +12,10 @@ use super::measures::{self, FORMULAS, Measures};
 use crate::batch::points::PointRange;
 use crate::error::RunError;
 use crate::folder::{self, Folder, json};
+use crate::results::RunResult;
 use crate::run::{RunOutputs, perform};
-use crate::stage::Virtual;
+use crate::scenario::Scenario;
+use crate::stage::{Stages, Virtual};
 use ackline_registry::Registry;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
@@ -131,25 +133,32 @@ impl Job<'_> {
 
     fn run(&self, registry: &Registry) -> Result<(Stand, String), RunError> {
         let scenario = self.cell.scenario(self.contestant, registry)?;
-        let seed = format!("seed={}", self.seed);
-        let scenario = scenario.with_set([seed])?;
-        // Data and ACKs, ten times over.
-        let most = (self.cell.packets * 2e7).max(1e5) as u64;
-        let wanted = RunOutputs { most_packets: Some(most), ..RunOutputs::default() };
-        let run = || perform(&Virtual, &scenario, 0, 0, wanted);
-        match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(Ok((outcome, _))) => {
-                let hash = super::hash(json(&outcome.result).as_bytes());
-                Ok((Stand::Done(measures::of(self.cell, &outcome)), hash))
-            }
-            Ok(Err(RunError::Flood { .. })) => Ok((Stand::Flood, String::new())),
-            Ok(Err(error)) => Err(error),
-            Err(payload) => {
-                let message = payload.downcast_ref::<String>().map(String::as_str);
-                let message =
-                    message.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
-                Ok((Stand::Panicked(message.to_owned()), String::new()))
-            }
+        let (stand, result) = run_on(&Virtual, self.cell, &scenario, self.seed)?;
+        Ok((stand, result.map(|result| super::hash(json(&result).as_bytes())).unwrap_or_default()))
+    }
+}
+
+/// One run of a cell, of which `scenario` is a version. The result is there if the run came to its
+/// end.
+pub(super) fn run_on(
+    stages: &dyn Stages,
+    cell: &Cell,
+    scenario: &Scenario,
+    seed: u32,
+) -> Result<(Stand, Option<RunResult>), RunError> {
+    let scenario = scenario.with_set([format!("seed={seed}")])?;
+    // Data and ACKs, ten times over.
+    let most = (cell.packets * 2e7).max(1e5) as u64;
+    let wanted = RunOutputs { most_packets: Some(most), ..RunOutputs::default() };
+    let run = || perform(stages, &scenario, 0, 0, wanted);
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok((outcome, _))) => Ok((Stand::Done(measures::of(cell, &outcome)), Some(outcome.result))),
+        Ok(Err(RunError::Flood { .. })) => Ok((Stand::Flood, None)),
+        Ok(Err(error)) => Err(error),
+        Err(payload) => {
+            let message = payload.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Ok((Stand::Panicked(message.to_owned()), None))
         }
     }
 }

@@ -162,6 +162,12 @@ fn the_page_is_what_its_data_give() {
     let matrix = Matrix::quick();
     let data = LeagueResult::read(&docs.join("league/league.json"), &matrix).unwrap();
     let folder = tempfile::tempdir().unwrap();
+    // The page has a link to the one in real time, if that is there.
+    let live = docs.join("league/live.md");
+    if live.is_file() {
+        fs::create_dir(folder.path().join("league")).unwrap();
+        fs::copy(live, folder.path().join("league/live.md")).unwrap();
+    }
     let written = write_pages(&Evaluation::of_result(matrix, &data), folder.path()).unwrap();
     assert!(written.len() > 14, "{written:?}");
     for file in written {

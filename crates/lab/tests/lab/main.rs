@@ -4,6 +4,7 @@ mod batches;
 mod bbr;
 mod docs;
 mod league;
+mod league_live;
 mod library;
 mod reports;
 mod runs;

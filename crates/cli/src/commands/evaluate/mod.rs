@@ -1,5 +1,7 @@
 //! `ackline evaluate`: the league.
 
+mod live;
+
 use crate::args::MergeArgs;
 use crate::args::evaluate::EvaluateArgs;
 use crate::failure::{Exit, Failure};
@@ -7,8 +9,9 @@ use crate::output::{print, say};
 use ackline::Registry;
 use ackline_lab::RunError;
 use ackline_lab::league::{
-    Contestant, Evaluation, LeagueResult, Matrix, Options, evaluate, merge as join, write_pages,
+    Cell, Contestant, Evaluation, LeagueResult, Matrix, Options, evaluate, merge as join, write_pages,
 };
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -16,8 +19,11 @@ use std::{env, fs};
 const DOCS: &str = "docs";
 
 pub(crate) fn run(args: &EvaluateArgs, registry: &Registry) -> Result<(), Failure> {
+    if args.live {
+        return live::run(args, registry);
+    }
     let matrix = if args.quick { Matrix::quick() } else { Matrix::whole() };
-    let matrix = matrix.only(&args.cells).map_err(|error| Failure::usage(format!("--cell: {error}")))?;
+    let matrix = some(matrix, args)?;
     if args.list {
         return print(&list(&matrix));
     }
@@ -28,15 +34,7 @@ pub(crate) fn run(args: &EvaluateArgs, registry: &Registry) -> Result<(), Failur
     let evaluation = match &args.from {
         Some(file) => Evaluation::of_result(matrix.clone(), &LeagueResult::read(file, &matrix)?),
         None => {
-            let options = Options {
-                engine: ackline_papers::ENGINE.to_owned(),
-                program: program(),
-                threads: usize::from(args.jobs.unwrap_or(0)),
-                out: work.runs.clone(),
-                seeds: args.seeds,
-                points: args.points,
-                progress: !args.output.quiet,
-            };
+            let options = options(args, &work);
             evaluate(matrix.clone(), contestants(args, registry)?, registry, &options)?
         }
     };
@@ -49,9 +47,7 @@ pub(crate) fn run(args: &EvaluateArgs, registry: &Registry) -> Result<(), Failur
     if let Some(pages) = work.pages.as_ref().filter(|_| evaluation.missing == 0) {
         files = write_pages(&evaluation, pages)?;
     }
-    if let Some(runs) = work.runs.as_ref().filter(|_| args.refresh) {
-        fs::remove_dir_all(runs).map_err(|error| Failure::file("delete", runs.display(), &error))?;
-    }
+    work.forget(args)?;
     if args.output.json {
         print(&(evaluation.to_json() + "\n"))?;
     } else if !args.output.quiet {
@@ -61,10 +57,35 @@ pub(crate) fn run(args: &EvaluateArgs, registry: &Registry) -> Result<(), Failur
     verdict(&evaluation, args.bars)
 }
 
+/// The cells of `matrix` that --cell names.
+fn some(matrix: Matrix, args: &EvaluateArgs) -> Result<Matrix, Failure> {
+    matrix.only(&args.cells).map_err(|error| Failure::usage(format!("--cell: {error}")))
+}
+
+fn options(args: &EvaluateArgs, work: &Folders) -> Options {
+    Options {
+        engine: ackline_papers::ENGINE.to_owned(),
+        program: program(),
+        threads: usize::from(args.jobs.unwrap_or(0)),
+        out: work.runs.clone(),
+        seeds: args.seeds,
+        points: args.points,
+        progress: !args.output.quiet,
+    }
+}
+
 /// Where finished runs and pages go.
 struct Folders {
     runs: Option<PathBuf>,
     pages: Option<PathBuf>,
+}
+
+impl Folders {
+    /// Deletes finished runs, if --refresh has made a page of them.
+    fn forget(&self, args: &EvaluateArgs) -> Result<(), Failure> {
+        let Some(runs) = self.runs.as_ref().filter(|_| args.refresh) else { return Ok(()) };
+        fs::remove_dir_all(runs).map_err(|error| Failure::file("delete", runs.display(), &error))
+    }
 }
 
 fn folders(args: &EvaluateArgs) -> Result<Folders, Failure> {
@@ -80,7 +101,8 @@ fn folders(args: &EvaluateArgs) -> Result<Folders, Failure> {
             "--refresh: there is no folder docs of ackline here; run it in a checkout, or name --out DIR",
         ));
     }
-    Ok(Folders { runs: Some(docs.join("league/refresh")), pages: Some(docs.to_owned()) })
+    let runs = if args.live { "league/refresh-live" } else { "league/refresh" };
+    Ok(Folders { runs: Some(docs.join(runs)), pages: Some(docs.to_owned()) })
 }
 
 fn contestants(args: &EvaluateArgs, registry: &Registry) -> Result<Vec<Contestant>, Failure> {
@@ -89,7 +111,8 @@ fn contestants(args: &EvaluateArgs, registry: &Registry) -> Result<Vec<Contestan
     } else {
         Contestant::named(&args.names, registry)
     };
-    all.map_err(|error| Failure::usage(error.to_string()))
+    let kernel = args.names.iter().find(|name| name.starts_with("linux:"));
+    all.map_err(|error| no_control(&error, kernel.map_or("", String::as_str)))
 }
 
 /// The hash of this program, of which policies are that ackline does not have. If it cannot be read
@@ -112,13 +135,25 @@ fn list(matrix: &Matrix) -> String {
 
 fn scenario(matrix: &Matrix, id: &str, args: &EvaluateArgs, registry: &Registry) -> Result<String, Failure> {
     let spec = args.names.first().map_or("cubic", String::as_str);
-    let contestant = Contestant::cc(spec, registry).map_err(|error| Failure::usage(error.to_string()))?;
+    let contestant = Contestant::cc(spec, registry).map_err(|error| no_control(&error, spec))?;
+    Ok(the_cell(matrix, id)?.text(&contestant))
+}
+
+/// The cell that --scenario names.
+fn the_cell(matrix: &Matrix, id: &str) -> Result<Cell, Failure> {
     let only = matrix.clone().only(&[id.to_owned()]);
     let only = only.map_err(|error| Failure::usage(format!("--scenario: {error}")))?;
-    let cell = only.cell(id).ok_or_else(|| {
+    only.cell(id).cloned().ok_or_else(|| {
         Failure::usage(format!("--scenario: {id:?} is a family; name one of its cells (--list)"))
-    })?;
-    Ok(cell.text(&contestant))
+    })
+}
+
+/// The error for a control that the registry does not have.
+fn no_control(error: &impl Display, spec: &str) -> Failure {
+    if spec.starts_with("linux:") {
+        return Failure::usage(format!("{spec} is a control of the kernel, which takes part with --live"));
+    }
+    Failure::usage(error.to_string())
 }
 
 /// True if the folder is one of `ackline evaluate`.
@@ -137,8 +172,12 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
 
 /// An error if something is not as it should be.
 fn verdict(evaluation: &Evaluation, bars: bool) -> Result<(), Failure> {
+    ended(&evaluation.failures(bars))
+}
+
+/// An error if there are failures: by name as far as a line can hold it.
+fn ended(failures: &[String]) -> Result<(), Failure> {
     const NAMED: usize = 8;
-    let failures = evaluation.failures(bars);
     if failures.is_empty() {
         return Ok(());
     }
