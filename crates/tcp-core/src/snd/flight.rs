@@ -64,6 +64,9 @@ pub(super) struct Flight {
     pub(super) small_end: SeqNum,
     /// Segments of new data since the last ACK.
     pub(super) released: u32,
+    /// The peer's latest duplicate ACK had no SACK block, although SACK is in use: it does not say
+    /// what waits behind a hole (gVisor's stack after its FIN).
+    pub(super) withholds_sack: bool,
     /// Everything written had left before the pacer's next slot.
     pub(super) ran_dry: bool,
     /// What the time of this flight goes into.
@@ -94,6 +97,7 @@ impl Flight {
             largest_acked: 0,
             small_end: snd.una,
             released: 0,
+            withholds_sack: false,
             ran_dry: false,
             chrono: Chrono::NEW,
         }

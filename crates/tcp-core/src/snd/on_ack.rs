@@ -247,8 +247,12 @@ impl Flight {
             ack.facts.echoes_original = self.echoes_original(ctx.now, seg);
         }
         // RFC 6298, section 3: an ACK that fills a hole does not measure when the data behind it
-        // arrived (Linux, `FLAG_RETRANS_DATA_ACKED`). SACK would have reported it on arrival.
-        let waited = ack.repairs && !snd.sack;
+        // arrived (Linux, `FLAG_RETRANS_DATA_ACKED`). SACK would have reported it on arrival, from a
+        // peer that does report.
+        if ack.facts.duplicate {
+            self.withholds_sack = snd.sack && !ack.facts.sack_option;
+        }
+        let waited = ack.repairs && (!snd.sack || self.withholds_sack);
         let sample = |at: Option<Instant>| at.filter(|_| !waited).map(|at| ctx.now.since(at));
         ack.rtt_oldest = sample(ack.facts.original).or_else(|| timestamp_rtt(seg, ack.acked()));
         ack.rtt_newest = sample(ack.newest_departure);

@@ -732,6 +732,35 @@ fn timers_survive_the_end() {
     assert_eq!(bench.snd.stalled_since(), None);
 }
 
+/// A peer may agree to SACK and still send duplicate ACKs without blocks, as gVisor's stack does
+/// after its FIN. What waited behind the hole is no measure then, either, or the timeouts, which are
+/// all that repairs such holes, would come ever later.
+#[test]
+fn what_waited_unreported_behind_a_hole_gives_no_sample() {
+    let mut bench = Setup::default().open();
+    bench.write(10 * SMSS);
+    bench.drain();
+    bench.pass(ms(100));
+    for _ in 0..3 {
+        bench.sack(0, &[]);
+    }
+    assert_eq!(bench.drain(), [], "RFC 6675: only SACK blocks tell of what left the network");
+    assert_eq!(bench.fire(), Rto);
+    assert_eq!(bench.step(), Some((0, 1_000, RtoRetransmit)));
+    bench.pass(ms(80));
+    let mut segment = bench.segment(10_000, &[]);
+    (segment.ts_now, segment.tsecr) = (5_080, Some(5_000));
+    bench.take(&segment);
+    assert_eq!(bench.info().rtt, Some(Duration::from_micros(97_500)), "by timestamps");
+    assert_eq!(bench.info().backoff, 0);
+    // One that reports again is believed again.
+    bench.write(10 * SMSS);
+    bench.drain();
+    bench.pass(ms(100));
+    bench.sack(10_000, &[(11_000, 12_000)]);
+    assert!(!bench.snd.flight.as_ref().is_some_and(|flight| flight.withholds_sack));
+}
+
 /// Karn's algorithm, RFC 6298, section 3: the ACK of a repaired hole covers what had waited behind
 /// it at the peer, and is no measure of that. With SACK, what waited was reported when it came.
 #[test]
