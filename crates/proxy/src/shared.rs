@@ -35,6 +35,10 @@ pub struct Config {
     pub hosts: Hosts,
     /// What the names in their answers are used for. Default: rules and upstreams.
     pub names: NameUse,
+    /// All clients are addresses of one host, so names that one of them has resolved are known to
+    /// all: a host asks a resolver over IPv4, and connects over IPv6. Default: false, one client's
+    /// answers say nothing to another one.
+    pub one_host: bool,
     /// Filtering of datagrams to clients (RFC 4787, section 5). Default: address-dependent.
     pub filtering: Filtering,
     /// How connections and flows leave. Default: by the kernel's sockets.
@@ -88,6 +92,7 @@ impl Default for Config {
             resolvers: Resolvers::default(),
             hosts: Hosts::default(),
             names: NameUse::default(),
+            one_host: false,
             filtering: Filtering::default(),
             exit: Exit::Kernel,
             interface: None,
@@ -234,7 +239,9 @@ impl Shared {
         let Decision { client, destination: wanted, protocol, .. } = decision;
         let known = match names {
             NameUse::Off => AddressNames::default(),
-            NameUse::Rules | NameUse::Upstreams => self.names.of(timer::now(), client.ip(), wanted.ip()),
+            NameUse::Rules | NameUse::Upstreams => {
+                self.names.of(timer::now(), self.resolving(client.ip()), wanted.ip())
+            }
         };
         let verdict = rules.verdict(client.ip(), wanted, &known, server_name, protocol);
         let (action, rule, by_address, is_final, reason) = match verdict {
@@ -286,6 +293,11 @@ impl Shared {
             }
         };
         Choice { way, decision, is_final }
+    }
+
+    /// The client whose resolved names `client` knows.
+    pub(crate) const fn resolving(&self, client: IpAddr) -> IpAddr {
+        if self.config.one_host { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { client }
     }
 
     /// Counts and logs a decision that is final.
