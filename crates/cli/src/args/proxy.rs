@@ -31,6 +31,10 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<Upstream>,
     /// Rules, upstreams and limits, in TOML (docs/proxy.md)
+    ///
+    /// A rule has conditions (to, from, port, domain, server_name, protocol), an action, and
+    /// perhaps a rate that all it lets through share: rate = "10mbit", or rate = { up = "2mbit",
+    /// down = "10mbit" }.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
     /// Resolver, queried through the upstream: 192.0.2.53, or tcp://192.0.2.53 over TCP; may be
@@ -61,7 +65,8 @@ pub(crate) struct ProxyArgs {
     /// Do not enforce rules that refuse or drop: forward as if no rule matched (directly if the default
     /// is refuse or drop). --decisions shows what would have happened
     ///
-    /// Rules that choose an upstream are enforced, and addresses that are never forwarded stay refused.
+    /// Rules that choose an upstream are enforced, but not their rates; addresses that are never
+    /// forwarded stay refused.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Publish a port of this machine: its connections, or datagrams, go to GUEST with the client's
