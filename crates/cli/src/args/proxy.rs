@@ -151,7 +151,8 @@ pub(crate) struct ProxyDeviceArgs {
     /// version. Guests have it as their router
     #[arg(long, value_name = "CIDR", value_parser = values::cidr, conflicts_with_all = ["command", "tun", "netns"])]
     pub(crate) local: Vec<IpNet>,
-    /// Do not give the guests of a socket IPv4 addresses, router, resolver and MTU by DHCP
+    /// Do not give the guests of a socket addresses and resolver by DHCP and DHCPv6, nor router and MTU
+    /// of IPv4
     #[arg(long, requires = "local")]
     pub(crate) no_dhcp: bool,
     /// Do not advertise the IPv6 networks of --local to the guests of a socket
@@ -161,8 +162,8 @@ pub(crate) struct ProxyDeviceArgs {
     /// again [default: one that follows from the Ethernet address]
     #[arg(long, value_name = "MAC=IP", value_parser = values::lease, requires = "local", conflicts_with = "no_dhcp")]
     pub(crate) dhcp_host: Vec<(MacAddress, Ipv4Addr)>,
-    /// Domain that the guests of a socket append to names, told by DHCP and router advertisements; may
-    /// be given again
+    /// Domain that the guests of a socket append to names, told by DHCP, DHCPv6 and router
+    /// advertisements; may be given again
     #[arg(long, value_name = "DOMAIN", requires = "local")]
     pub(crate) search: Vec<String>,
     /// Network that is routed to a new interface: 10.0.0.0/8, default; may be given again [default:

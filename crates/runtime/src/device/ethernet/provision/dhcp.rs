@@ -50,6 +50,8 @@ pub(super) enum Answer {
     Nothing,
     /// A host got an address, or was told what it may have.
     Granted(Vec<u8>),
+    /// What it said was noted.
+    Noted(Vec<u8>),
     /// It was told that it must not use its address, or there is none left for it.
     Refused(Option<Vec<u8>>),
     /// It broke a rule.

@@ -267,6 +267,7 @@ impl Provisioner {
                     stats.leases_granted += 1;
                     self.push(answer, stats);
                 }
+                Answer::Noted(answer) => self.push(answer, stats),
                 Answer::Refused(answer) => {
                     stats.leases_refused += 1;
                     answer.into_iter().for_each(|answer| self.push(answer, stats));

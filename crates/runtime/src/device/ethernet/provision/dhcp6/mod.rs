@@ -104,7 +104,7 @@ impl Dhcp6Server {
                         self.leases.decline(now, request.host, address, DECLINED);
                     }
                 }
-                Answer::Granted(self.reply(&request, kind::REPLY, &status(SUCCESS)))
+                Answer::Noted(self.reply(&request, kind::REPLY, &status(SUCCESS)))
             }
             _ => self.assign(now, &request, &associations),
         }
