@@ -79,7 +79,7 @@ async fn send(shared: &Shared, mut mapped: Mapped, flow: &Flow, resolves: bool, 
                     questions += 1;
                     if let Some(gate) = gate {
                         tokio::select! {
-                            () = gate.pass(there.len() - headroom) => {}
+                            () = Box::pin(gate.pass(there.len() - headroom)) => {}
                             () = mapped.end() => return,
                         }
                     }

@@ -341,6 +341,7 @@ async fn hand_over<'a, 'g>(
             return Ok(from);
         };
         spend(&mut turn, next.len());
+        drop(turn);
         if let Some(window) = &mut window {
             window.on_data(from.as_ref(), next.len())?;
         }
@@ -381,7 +382,8 @@ async fn give(
 /// Waits for the turn of the first of so many bytes of `from`, if there is a rate.
 async fn turn<'t>(from: &impl Source, gate: Option<Gate<'t>>, bytes: usize) -> io::Result<Option<Turn<'t>>> {
     match gate {
-        Some(gate) => unless_failed(from, async { Ok(Some(gate.turn(bytes).await)) }).await,
+        // A box of its own keeps the wait out of tasks without a rate.
+        Some(gate) => Box::pin(unless_failed(from, async { Ok(Some(gate.turn(bytes).await)) })).await,
         None => Ok(None),
     }
 }
