@@ -8,6 +8,7 @@ use crate::resolution;
 use crate::rules::server_name::ServerName;
 use crate::shared::{Choice, Config, Shared, Way};
 use crate::target::{Protocol, Target};
+use crate::throttle::Pace;
 use crate::upstream::{ConnectError, Connected, Upstream};
 use ackline_runtime::Refusal;
 use bytes::Bytes;
@@ -29,7 +30,7 @@ pub(crate) async fn carry(shared: &Shared, client: Client) {
             // What opening takes is large, and gone before the connection idles: a box of its own
             // keeps it out of the task.
             let Some(open) = Box::pin(open(shared, client, &upstream, &target)).await else { return };
-            open.run(shared, Bytes::new()).await;
+            open.run(shared, Bytes::new(), &shared.pace(&choice.decision)).await;
         }
         Way::Resolvers(ways) => {
             Box::pin(resolution::serve_connection(shared, client, from.ip(), ways)).await;
@@ -52,7 +53,8 @@ async fn carry_as_stated(
             let counters = &shared.counters;
             if let Some(mut open) = open(shared, client, &upstream, &target).await {
                 let (gauge, is_new) = (counters.open_connections.enter(), open.early.is_empty());
-                let outcome = open.relay(FirstFlight::Awaited(&mut pending), shared).await;
+                let pace = shared.pace(&decision);
+                let outcome = open.relay(FirstFlight::Awaited(&mut pending), shared, &pace).await;
                 drop(gauge);
                 match pending.other {
                     None => open.count(shared, &outcome),
@@ -80,7 +82,8 @@ async fn carry_as_stated(
             let choice = shared.choose(from, to, Protocol::Tcp, &server_name);
             shared.settle(&choice.decision);
             if let Way::Through(upstream, target) = choice.way {
-                go_on(shared, inside, &upstream, &target, first).await;
+                let pace = shared.pace(&choice.decision);
+                go_on(shared, inside, &upstream, &target, first, &pace).await;
             }
         }
     }
@@ -97,12 +100,20 @@ async fn change(shared: &Shared, open: Open, choice: Choice, first: Bytes, is_ne
     if !is_new || !has_had_nothing {
         return shared.counters.server_name_late.one();
     }
-    go_on(shared, inside, &upstream, &target, first).await;
+    let pace = shared.pace(&choice.decision);
+    go_on(shared, inside, &upstream, &target, first, &pace).await;
 }
 
 /// Connects to the destination for a client that is connected already, and carries the connection
 /// on, beginning with `first`.
-async fn go_on(shared: &Shared, inside: StackStream, upstream: &Upstream, target: &Target, first: Bytes) {
+async fn go_on<'s>(
+    shared: &'s Shared,
+    inside: StackStream,
+    upstream: &Upstream,
+    target: &Target,
+    first: Bytes,
+    pace: &Pace<'s>,
+) {
     let connected = tokio::select! {
         connected = connect(shared, upstream, target) => connected,
         _ = inside.stream.ready(Interest::ERROR) => return shared.counters.abandoned.one(),
@@ -110,7 +121,7 @@ async fn go_on(shared: &Shared, inside: StackStream, upstream: &Upstream, target
     // If not, it has been counted, and the client is reset.
     if let Ok(Connected { stream, early, .. }) = connected {
         let outside = OutsideStream { stream, is_over: false };
-        Open { inside, outside, early }.run(shared, first).await;
+        Open { inside, outside, early }.run(shared, first, pace).await;
     }
 }
 
@@ -124,15 +135,20 @@ struct Open {
 
 impl Open {
     /// Copies both ways to the end, beginning with `first`, which the client has sent already.
-    async fn run(mut self, shared: &Shared, first: Bytes) {
+    async fn run<'s>(mut self, shared: &'s Shared, first: Bytes, pace: &Pace<'s>) {
         let _open = shared.counters.open_connections.enter();
-        let outcome = self.relay(FirstFlight::Read(first), shared).await;
+        let outcome = self.relay(FirstFlight::Read(first), shared, pace).await;
         self.count(shared, &outcome);
     }
 
-    async fn relay(&mut self, first: FirstFlight<'_>, shared: &Shared) -> io::Result<()> {
+    async fn relay<'s>(
+        &mut self,
+        first: FirstFlight<'_>,
+        shared: &'s Shared,
+        pace: &Pace<'s>,
+    ) -> io::Result<()> {
         let early = std::mem::take(&mut self.early);
-        relay(&mut self.inside.stream, &mut self.outside.stream, first, early, shared).await
+        relay(&mut self.inside.stream, &mut self.outside.stream, first, early, shared, pace).await
     }
 
     /// Notes its end. Of one that has failed both ends are reset.

@@ -112,8 +112,14 @@ counters! {
     /// Connections that were to take another way once the client had stated the server's name,
     /// although data had come back already: they were reset.
     server_name_late: Counter = "AcklineProxyServerNameLate",
-    /// Connections and flows that `--dry-run` did not refuse or drop.
+    /// Connections and flows that `--dry-run` did not refuse, drop or hold to a rate.
     not_enforced: Counter = "AcklineProxyNotEnforced",
+    /// Waits of connections and flows for their turn at the rate of their rule.
+    rate_waits: Counter = "AcklineProxyRateWaits",
+    /// Connections and flows that wait for their turn now.
+    rate_waiting: Gauge = "AcklineProxyRateWaiting",
+    /// Datagrams dropped because too many of their flow were waiting for their turn.
+    rate_lost: Counter = "AcklineProxyRateLost",
     /// Decisions that `--decisions` could not write, because the file was too slow or failed.
     decisions_lost: Counter = "AcklineProxyDecisionsLost",
     /// Connections and flows to an address that is never forwarded: loopback, link-local,

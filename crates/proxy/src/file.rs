@@ -5,6 +5,7 @@ use crate::dns::{Hosts, Resolver};
 use crate::filtering::Filtering;
 use crate::names::NameUse;
 use crate::publish::Publish;
+use crate::rules::rate::RateLimit;
 use crate::rules::{Action, Rule};
 use crate::target::Protocol;
 use crate::upstream::{Upstream, without_credentials};
@@ -99,6 +100,7 @@ struct RuleTable {
     #[serde(default)]
     server_name: Several<Domain>,
     protocol: Option<Protocol>,
+    rate: Option<Spanned<RateLimit>>,
     action: Spanned<String>,
 }
 
@@ -159,6 +161,11 @@ impl ConfigFile {
                     return Err(wrong(Some(named.span()), message));
                 }
             }
+            if let Some(rate) = rule.rate.as_ref().filter(|_| !matches!(action, Action::Through(_))) {
+                let message =
+                    format!("action {:?} carries nothing on that has a rate; remove it", named.as_ref());
+                return Err(wrong(Some(rate.span()), &message));
+            }
             Ok(Rule {
                 to: rule.to.of(|net| net.0),
                 from: rule.from.of(|net| net.0),
@@ -167,6 +174,7 @@ impl ConfigFile {
                 server_names,
                 protocol: rule.protocol,
                 action,
+                rate: rule.rate.map(Spanned::into_inner),
             })
         });
         let rules: Vec<Rule> = rules.collect::<Result<_, _>>()?;
@@ -351,7 +359,7 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
 mod tests {
     use super::*;
     use crate::clients::Limits;
-    use ackline_tcp_core::Duration;
+    use ackline_tcp_core::{Duration, Rate};
 
     #[test]
     fn a_file_has_upstreams_rules_and_limits() {
@@ -366,6 +374,7 @@ mod tests {
              to = ['10.0.0.0/8', 'fd00::1']\n\
              port = [22, '8000-8100']\n\
              protocol = 'tcp'\n\
+             rate = { down = '2mbit' }\n\
              action = 'direct'\n\
              [[rule]]\n\
              domain = '*.Example.org.'\n\
@@ -400,6 +409,7 @@ mod tests {
                     to: vec![net("10.0.0.0/8"), net("fd00::1/128")],
                     ports: vec![22..=22, 8_000..=8_100],
                     protocol: Some(Protocol::Tcp),
+                    rate: Some(RateLimit { up: None, down: Some(Rate::from_bits_per_second(2_000_000)) }),
                     ..Rule::all(Action::Through(Arc::new(Upstream::Direct)))
                 },
                 Rule {
@@ -455,6 +465,31 @@ mod tests {
                 "line 3, action: server_name is not stated to a resolver; remove it",
             ),
             ("\n[[rule]]\nto = '::/0'\n", "line 2: missing field `action`"),
+            (
+                "[[rule]]\naction = 'direct'\nrate = '10'\n",
+                "line 3, rate: \"10\" is not possible; write a rate from 8kbit to 1tbit (units: bit, kbit",
+            ),
+            (
+                "[[rule]]\nrate = '1kbit'\naction = 'direct'\n",
+                "line 2, rate: \"1kbit\" is not possible; write",
+            ),
+            ("[[rule]]\nrate = { up = 1 }\naction = 'direct'\n", "line 2, rate: invalid type: integer `1`"),
+            (
+                "[[rule]]\nrate = 10\naction = 'direct'\n",
+                "line 2, rate: invalid type: integer `10`, expected a rate in quotes, such as \"10mbit\", or {",
+            ),
+            (
+                "[[rule]]\nrate = {}\naction = 'direct'\n",
+                "line 2, rate: an empty table; write up, down, or both",
+            ),
+            (
+                "[[rule]]\nrate = { out = '1mbit' }\naction = 'direct'\n",
+                "line 2, rate: unknown variant `out`, expected `up` or `down`",
+            ),
+            (
+                "[[rule]]\naction = 'refuse'\nrate = '1mbit'\n",
+                "line 3, rate: action \"refuse\" carries nothing on that has a rate; remove it",
+            ),
             ("publish = ['http:10.0.2.15']\n", "line 1, publish: write [ADDR:]PORT[:GUEST][:PORT][/udp]"),
             ("dns = 'one.test'\n", "line 1, dns: not an address; write one like 192.0.2.53"),
             (

@@ -7,6 +7,7 @@
 use crate::rules::server_name::{MOST, ServerName, ServerNameReader};
 use crate::shared::{Choice, Shared, Way};
 use crate::target::Protocol;
+use crate::throttle::Pace;
 use crate::upstream::Upstream;
 use ackline_runtime::stream as inner;
 use bytes::Bytes;
@@ -23,14 +24,19 @@ pub(crate) enum FirstFlight<'a> {
 }
 
 impl FirstFlight<'_> {
-    /// The bytes that go out first.
+    /// The bytes that go out first. Settles the connection's pace.
     ///
     /// # Errors
     /// If the connection fails, or they choose another way.
-    pub(crate) async fn pass(self, shared: &Shared, from: &mut inner::ReadHalf<'_>) -> io::Result<Bytes> {
+    pub(crate) async fn pass<'s>(
+        self,
+        shared: &'s Shared,
+        from: &mut inner::ReadHalf<'_>,
+        pace: &Pace<'s>,
+    ) -> io::Result<Bytes> {
         match self {
             Self::Read(bytes) => Ok(bytes),
-            Self::Awaited(pending) => pending.pass(shared, from).await,
+            Self::Awaited(pending) => pending.pass(shared, from, pace).await,
         }
     }
 }
@@ -52,12 +58,18 @@ impl PendingChoice {
         Self { client, wanted, upstream, other: None, is_open: true }
     }
 
-    async fn pass(&mut self, shared: &Shared, from: &mut inner::ReadHalf<'_>) -> io::Result<Bytes> {
+    async fn pass<'s>(
+        &mut self,
+        shared: &'s Shared,
+        from: &mut inner::ReadHalf<'_>,
+        pace: &Pace<'s>,
+    ) -> io::Result<Bytes> {
         // Large, and over before the connection idles.
         let (bytes, server_name) = Box::pin(read(from)).await?;
         let choice = shared.choose(self.client, self.wanted, Protocol::Tcp, &server_name);
         shared.settle(&choice.decision);
         self.is_open = false;
+        pace.settle(shared.throttle(&choice.decision));
         match &choice.way {
             Way::Through(upstream, _) if *upstream == self.upstream => Ok(bytes),
             _ => {

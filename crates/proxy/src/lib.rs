@@ -9,6 +9,7 @@
 //! | `dns/` | questions of clients, and the resolvers that answer them |
 //! | `upstream/` | sockets of the kernel, SOCKS5, HTTP CONNECT |
 //! | `rules/`, `file` | rules, decisions, names that clients state; the file with the rules |
+//! | `throttle/` | turns at the rates of rules |
 //! | `first_flight` | waiting for a client to state the server's name |
 //! | `machine` | this machine's own addresses and routes |
 //! | `names` | names of addresses, from the resolver's answers |
@@ -37,6 +38,7 @@ mod resolution;
 mod rules;
 mod shared;
 mod target;
+mod throttle;
 mod upstream;
 
 pub use clients::{FileLimits, Limits};
@@ -51,6 +53,7 @@ pub use outside::machine::Interface;
 pub use proxy::{Meter, Proxy};
 pub use publish::{ProxyHeader, Publish, PublishError, PublishSyntax, Published, Publisher};
 pub use rules::decision::{Decision, Log, Reason};
+pub use rules::rate::RateLimit;
 pub use rules::{Action, Rule, Rules};
 pub use shared::Config;
 pub use target::{Protocol, Target};

@@ -19,7 +19,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tokio::sync::{Notify, OnceCell, watch};
+use tokio::sync::{Notify, OnceCell, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -69,6 +69,19 @@ pub(crate) struct Flow {
     answers: AtomicU64,
     /// Notified of each answer, and of the end.
     news: Notify,
+    /// Takes what comes back, if that waits for its turn at a rate.
+    waiting: Option<mpsc::Sender<Held>>,
+}
+
+/// Datagrams of one flow that may wait for their turn.
+const MOST_HELD: usize = 16;
+
+/// A datagram for a client that waits for its turn.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) datagram: Vec<u8>,
+    /// Whom the client sees it come from, if that is not whom it has sent to.
+    shown: Option<SocketAddr>,
 }
 
 impl Flow {
@@ -81,6 +94,39 @@ impl Flow {
     pub(crate) async fn next_answer(&self) {
         self.news.notified().await;
     }
+
+    /// Gives the client a datagram that has waited.
+    pub(crate) fn release(&self, shared: &Shared, held: &Held) {
+        self.give(shared, &held.datagram, held.shown);
+    }
+
+    /// Gives the client a datagram, at its turn.
+    fn deliver(&self, shared: &Shared, datagram: &[u8], shown: Option<SocketAddr>) {
+        let Some(waiting) = &self.waiting else { return self.give(shared, datagram, shown) };
+        match waiting.try_reserve() {
+            Ok(place) => place.send(Held { datagram: datagram.to_vec(), shown }),
+            Err(_) => shared.counters.rate_lost.one(),
+        }
+    }
+
+    fn give(&self, shared: &Shared, datagram: &[u8], shown: Option<SocketAddr>) {
+        let counters = &shared.counters;
+        let sent = match shown {
+            None => self.inside.try_send(datagram),
+            Some(from) => self.inside.try_send_from(datagram, from),
+        };
+        match sent.map_err(|error| error.kind()) {
+            Ok(_) => {
+                counters.datagrams_down.one();
+                self.answers.fetch_add(1, Ordering::Relaxed);
+                self.news.notify_one();
+            }
+            // It is longer than the device carries.
+            Err(ErrorKind::InvalidInput) => counters.datagrams_too_long.one(),
+            // The device is full, and this is a router. What has ended, its own task sees.
+            Err(_) => counters.datagrams_lost.one(),
+        }
+    }
 }
 
 /// A flow's part of a mapping, which lives as long as its last one.
@@ -92,6 +138,8 @@ pub(crate) struct Mapped {
     /// It is for another client's port outside, which sees it come from here (RFC 4787, REQ-9).
     comes_back: Option<SocketAddr>,
     alive: watch::Receiver<()>,
+    /// What has come back and waits for its turn, if there is a rate.
+    pub(crate) held: Option<mpsc::Receiver<Held>>,
 }
 
 impl Mappings {
@@ -131,7 +179,8 @@ impl Mappings {
     }
 
     /// Adds a flow to `to`, which the client reaches as `inside` says, to its socket's mapping.
-    /// Without one, it is made. Without a way for datagrams the flow is given back.
+    /// Without one, it is made. Without a way for datagrams the flow is given back. If
+    /// `holds_back`, what comes back waits in the flow's part of it.
     pub(crate) async fn join(
         self: &Arc<Self>,
         inside: UdpFlow,
@@ -139,6 +188,7 @@ impl Mappings {
         wanted: SocketAddr,
         upstream: &Arc<Upstream>,
         to: SocketAddr,
+        holds_back: bool,
     ) -> Result<Mapped, (UdpFlow, ConnectError)> {
         let shared = &self.shared;
         let to = plain(to);
@@ -157,13 +207,15 @@ impl Mappings {
             Ok(outside) => outside,
             Err(error) => return Err((inside, error)),
         };
-        let flow = Arc::new(Flow { inside, wanted, answers: AtomicU64::new(0), news: Notify::new() });
+        let (waiting, held) = holds_back.then(|| mpsc::channel(MOST_HELD)).unzip();
+        let flow = Flow { inside, wanted, answers: AtomicU64::new(0), news: Notify::new(), waiting };
+        let flow = Arc::new(flow);
         let (header, alive) = (outside.outlet.header(to), outside.alive.clone());
         // The kernel takes what is for an address of its own back by itself.
         let port = outside.outlet.port_of_stack().filter(|_| shared.out.is_of_stack(to.ip()));
         let comes_back = port.map(|port| SocketAddr::new(to.ip(), port));
         outside.flows.lock().insert(to, flow.clone());
-        Ok(Mapped { slot, flow, to, header, comes_back, alive })
+        Ok(Mapped { slot, flow, to, header, comes_back, alive, held })
     }
 }
 
@@ -285,27 +337,12 @@ impl Flows {
 impl Flows {
     /// Gives the client a datagram that has come from outside, if the filter lets it.
     fn deliver(&self, shared: &Shared, from: Option<SocketAddr>, datagram: &[u8], stands_for_loopback: bool) {
-        let counters = &shared.counters;
         let reached = from.and_then(|from| self.reached(shared.config.filtering, from, stands_for_loopback));
         let Some((flow, shown)) = reached else {
-            counters.datagrams_filtered.one();
+            shared.counters.datagrams_filtered.one();
             return;
         };
-        let sent = match shown {
-            None => flow.inside.try_send(datagram),
-            Some(from) => flow.inside.try_send_from(datagram, from),
-        };
-        match sent.map_err(|error| error.kind()) {
-            Ok(_) => {
-                counters.datagrams_down.one();
-                flow.answers.fetch_add(1, Ordering::Relaxed);
-                flow.news.notify_one();
-            }
-            // It is longer than the device carries.
-            Err(ErrorKind::InvalidInput) => counters.datagrams_too_long.one(),
-            // The device is full, and this is a router. What has ended, its own task sees.
-            Err(_) => counters.datagrams_lost.one(),
-        }
+        flow.deliver(shared, datagram, shown);
     }
 }
 

@@ -14,6 +14,7 @@ use crate::counters::Count;
 use crate::first_flight::FirstFlight;
 use crate::outside::Stream;
 use crate::shared::Shared;
+use crate::throttle::{Gate, Pace, Turn};
 use ackline_runtime::stream as inner;
 use bytes::{Buf as _, Bytes};
 use rustix::io::{Errno, ioctl_fionread, readv};
@@ -129,17 +130,19 @@ impl<'a> Window<'a> {
 }
 
 /// Passes both directions on, each to its own FIN, which is passed on. `first`: what the client has
-/// sent already, or has to send; `early`: what the outside has sent already.
+/// sent already, or has to send; `early`: what the outside has sent already. `pace`: the rates that
+/// both are held to.
 ///
 /// # Errors
 /// If one of the connections fails: what it was. Both must be reset then. Or if `first` chooses
 /// another way.
-pub(crate) async fn relay(
+pub(crate) async fn relay<'s>(
     inside: &mut ackline_runtime::TcpStream,
     outside: &mut Stream,
     first: FirstFlight<'_>,
     early: Vec<u8>,
-    shared: &Shared,
+    shared: &'s Shared,
+    pace: &Pace<'s>,
 ) -> io::Result<()> {
     let window = Window::new(inside, &shared.windows)?;
     let (mut inside_read, inside_write) = inside.split();
@@ -150,19 +153,19 @@ pub(crate) async fn relay(
         Stream::Kernel(outside) => {
             let (outside_read, outside_write) = outside.split();
             let up = pin!(async {
-                let first = first.pass(shared, &mut inside_read).await?;
-                out(inside_read, outside_write, first, window, up).await
+                let first = first.pass(shared, &mut inside_read, pace).await?;
+                out(inside_read, outside_write, first, window, up, pace.up()).await
             });
-            both(up, pin!(back(outside_read, inside_write, early, down))).await
+            both(up, pin!(back(outside_read, inside_write, early, down, pace))).await
         }
         Stream::Stack(outside) => {
             let (outside_read, outside_write) = outside.split();
             let outside_write = Destination::new(outside_write, &shared.backlog)?;
             let up = pin!(async {
-                let first = first.pass(shared, &mut inside_read).await?;
-                hand_over(inside_read, outside_write, first, Some(window), up).await
+                let first = first.pass(shared, &mut inside_read, pace).await?;
+                hand_over(inside_read, outside_write, first, Some(window), up, || pace.up()).await
             });
-            both(up, pin!(hand_over(outside_read, inside_write, early, None, down))).await
+            both(up, pin!(hand_over(outside_read, inside_write, early, None, down, || pace.down()))).await
         }
     }
 }
@@ -207,22 +210,33 @@ async fn out<'a>(
     mut first: Bytes,
     mut window: Window<'_>,
     count: &Count,
+    gate: Option<Gate<'_>>,
 ) -> io::Result<inner::ReadHalf<'a>> {
     while !first.is_empty() {
-        match write_from(to.as_ref(), [&first, &[]]) {
+        let mut turn = turn(&from, gate, first.len()).await?;
+        match write_from(to.as_ref(), [&first, &[]], most(&turn)) {
             Ok(passed) => {
+                spend(&mut turn, passed);
                 count.add(passed as u64);
                 first.advance(passed);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                drop(turn);
                 unless_failed(&from, to.writable()).await?;
             }
             Err(error) => return Err(error),
         }
     }
     loop {
+        let mut turn = match gate {
+            Some(_) => {
+                let waiting = window.next(from.with_readable(|data| (0, length(data)))).await?;
+                turn(&from, gate, waiting).await?
+            }
+            None => None,
+        };
         let passed = from.with_readable(|data| {
-            let passed = write_from(to.as_ref(), data);
+            let passed = write_from(to.as_ref(), data, most(&turn));
             (passed.as_ref().map_or(0, |&passed| passed), passed)
         });
         match window.next(passed).await? {
@@ -231,10 +245,12 @@ async fn out<'a>(
                 return Ok(from);
             }
             Ok(passed) => {
+                spend(&mut turn, passed);
                 count.add(passed as u64);
                 window.on_data(from.as_ref(), passed)?;
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                drop(turn);
                 unless_failed(&from, to.writable()).await?;
             }
             Err(error) => return Err(error),
@@ -248,14 +264,28 @@ async fn back<'a>(
     mut to: Destination<'_>,
     mut early: Bytes,
     count: &Count,
+    pace: &Pace<'_>,
 ) -> io::Result<net::tcp::ReadHalf<'a>> {
-    give(&from, &mut to, &mut early, count).await?;
+    give(&from, &mut to, &mut early, count, pace.down()).await?;
     let mut before = 0;
     loop {
         from.readable().await?;
         // Bulk data are not asked for their length. Of others there is memory for what there is,
         // and one byte: a socket that does not fill that has no more.
-        let most = if before >= BULK { MOST } else { (waiting_in(from.as_ref())? + 1).min(MOST) };
+        let gate = pace.down();
+        let is_bulk = before >= BULK && gate.is_none();
+        let most = if is_bulk { MOST } else { (waiting_in(from.as_ref())? + 1).min(MOST) };
+        let (most, mut turn) = match gate {
+            Some(_) => {
+                // What has its turn has room.
+                let waiting = to.wait()?;
+                unless_failed(&from, to.stream.writable()).await?;
+                drop(waiting);
+                let turn = turn(&from, gate, most).await?;
+                (self::most(&turn), turn)
+            }
+            None => (most, None),
+        };
         let mut passed = Err(ErrorKind::WouldBlock.into());
         let fill = |room: [&mut [u8]; 2]| {
             passed = read_into(from.as_ref(), room);
@@ -270,6 +300,7 @@ async fn back<'a>(
                 return Ok(from);
             }
             Ok(passed) => {
+                spend(&mut turn, passed);
                 count.add(passed as u64);
                 before = passed;
             }
@@ -281,33 +312,48 @@ async fn back<'a>(
 
 /// From one stack to the other: neither is locked for what the other does. Returns `from` when its
 /// end was passed on.
-async fn hand_over<'a>(
+async fn hand_over<'a, 'g>(
     mut from: inner::ReadHalf<'a>,
     mut to: Destination<'_>,
     early: Bytes,
     mut window: Option<Window<'_>>,
     count: &Count,
+    gate: impl Fn() -> Option<Gate<'g>>,
 ) -> io::Result<inner::ReadHalf<'a>> {
     let mut chunk = early;
+    give(&from, &mut to, &mut chunk, count, gate()).await?;
     loop {
-        give(&from, &mut to, &mut chunk, count).await?;
         // What is taken now has room there.
         let waiting = to.wait()?;
         unless_failed(&from, to.stream.writable()).await?;
         drop(waiting);
-        let read = from.read_chunk(MOST);
-        let next = match &mut window {
-            Some(window) => window.next(read).await?,
-            None => read.await?,
+        let mut turn = match gate() {
+            Some(gate) => {
+                let readable = from.with_readable(|data| (0, length(data)));
+                let waiting = in_window(&mut window, readable).await?;
+                turn(&from, Some(gate), waiting).await?
+            }
+            None => None,
         };
-        let Some(next) = next else {
+        let next = in_window(&mut window, from.read_chunk(most(&turn))).await?;
+        let Some(mut next) = next else {
             to.stream.shutdown().await?;
             return Ok(from);
         };
+        spend(&mut turn, next.len());
+        drop(turn);
         if let Some(window) = &mut window {
             window.on_data(from.as_ref(), next.len())?;
         }
-        chunk = next;
+        give(&from, &mut to, &mut next, count, None).await?;
+    }
+}
+
+/// Waits for what comes next in `window`, if there is one.
+async fn in_window<T>(window: &mut Option<Window<'_>>, coming: impl Future<Output = T>) -> T {
+    match window {
+        Some(window) => window.next(coming).await,
+        None => coming.await,
     }
 }
 
@@ -317,23 +363,53 @@ async fn give(
     to: &mut Destination<'_>,
     chunk: &mut Bytes,
     count: &Count,
+    gate: Option<Gate<'_>>,
 ) -> io::Result<()> {
     while !chunk.is_empty() {
-        let waiting = to.wait()?;
-        let taken = unless_failed(from, poll_fn(|cx| to.stream.poll_write_bytes(cx, chunk))).await?;
-        drop(waiting);
-        count.add(taken as u64);
+        let mut turn = turn(from, gate, chunk.len()).await?;
+        let mut part = chunk.split_to(chunk.len().min(turn.as_ref().map_or(usize::MAX, Turn::left)));
+        while !part.is_empty() {
+            let waiting = to.wait()?;
+            let taken = unless_failed(from, poll_fn(|cx| to.stream.poll_write_bytes(cx, &mut part))).await?;
+            drop(waiting);
+            spend(&mut turn, taken);
+            count.add(taken as u64);
+        }
     }
     Ok(())
 }
 
-/// Writes of `data` what the socket takes: nothing if there is none.
+/// Waits for the turn of the first of so many bytes of `from`, if there is a rate.
+async fn turn<'t>(from: &impl Source, gate: Option<Gate<'t>>, bytes: usize) -> io::Result<Option<Turn<'t>>> {
+    match gate {
+        // A box of its own keeps the wait out of tasks without a rate.
+        Some(gate) => Box::pin(unless_failed(from, async { Ok(Some(gate.turn(bytes).await)) })).await,
+        None => Ok(None),
+    }
+}
+
+/// Most that passes in one call, in this turn.
+fn most(turn: &Option<Turn<'_>>) -> usize {
+    turn.as_ref().map_or(MOST, Turn::left)
+}
+
+fn spend(turn: &mut Option<Turn<'_>>, bytes: usize) {
+    if let Some(turn) = turn {
+        turn.spend(bytes);
+    }
+}
+
+fn length(data: [&[u8]; 2]) -> usize {
+    data[0].len() + data[1].len()
+}
+
+/// Writes of `data` what the socket takes, `most` bytes: nothing if there is none.
 ///
 /// # Errors
 /// `WouldBlock` if it takes nothing; what the connection has failed with.
-fn write_from(to: &net::TcpStream, data: [&[u8]; 2]) -> io::Result<usize> {
-    let data = few(data);
-    let len = data[0].len() + data[1].len();
+fn write_from(to: &net::TcpStream, data: [&[u8]; 2], most: usize) -> io::Result<usize> {
+    let data = few(data, most);
+    let len = length(data);
     if len == 0 {
         return Ok(0);
     }
@@ -377,8 +453,8 @@ fn at_once(
     Ok(exchanged?)
 }
 
-/// The first [`MOST`] bytes.
-fn few([first, second]: [&[u8]; 2]) -> [&[u8]; 2] {
-    let first = &first[..first.len().min(MOST)];
-    [first, &second[..second.len().min(MOST - first.len())]]
+/// The first `most` bytes.
+fn few([first, second]: [&[u8]; 2], most: usize) -> [&[u8]; 2] {
+    let first = &first[..first.len().min(most)];
+    [first, &second[..second.len().min(most - first.len())]]
 }

@@ -324,7 +324,8 @@ impl<'a> Asking<'a> {
         }
         let Ok(answer) = Packet::parse(answer) else { return false };
         if answer.rcode() == RCODE::NoError {
-            let forgotten = names.learn(timer::now(), self.client, &question.name(), &answer);
+            let client = self.shared.resolving(self.client);
+            let forgotten = names.learn(timer::now(), client, &question.name(), &answer);
             counters.names_forgotten.add(forgotten);
         }
         true

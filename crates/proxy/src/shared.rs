@@ -13,6 +13,7 @@ use crate::rules::decision::{Decision, Log, Reason};
 use crate::rules::server_name::ServerName;
 use crate::rules::{Action, Rules, Verdict};
 use crate::target::{Protocol, Target, can_be_carried};
+use crate::throttle::{Pace, RuleThrottle};
 use crate::upstream::{ConnectError, Upstream};
 use ackline_runtime::{Refusal, timer};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -35,6 +36,10 @@ pub struct Config {
     pub hosts: Hosts,
     /// What the names in their answers are used for. Default: rules and upstreams.
     pub names: NameUse,
+    /// All clients are addresses of one host, so names that one of them has resolved are known to
+    /// all: a host asks a resolver over IPv4, and connects over IPv6. Default: false, one client's
+    /// answers say nothing to another one.
+    pub one_host: bool,
     /// Filtering of datagrams to clients (RFC 4787, section 5). Default: address-dependent.
     pub filtering: Filtering,
     /// How connections and flows leave. Default: by the kernel's sockets.
@@ -68,8 +73,8 @@ pub struct Config {
     pub windows: u64,
     /// Longest IP packet towards clients, in bytes. Default: 1,500.
     pub mtu: u32,
-    /// Nothing is refused or dropped by rules: what they would end is carried on as if no rule
-    /// matched, or directly if that would end it, too. Default: false.
+    /// Nothing is refused or dropped by rules, or held to a rate: what they would end is carried on
+    /// as if no rule matched, or directly if that would end it, too. Default: false.
     pub dry_run: bool,
     /// Called with each decision about a connection or flow, of a connection before its first byte
     /// is carried on. It must not block. Default: `None`.
@@ -88,6 +93,7 @@ impl Default for Config {
             resolvers: Resolvers::default(),
             hosts: Hosts::default(),
             names: NameUse::default(),
+            one_host: false,
             filtering: Filtering::default(),
             exit: Exit::Kernel,
             interface: None,
@@ -119,6 +125,8 @@ pub(crate) struct Shared {
     pub(crate) backlog: Backlog,
     pub(crate) windows: Backlog,
     pub(crate) names: Names,
+    /// Of each rule that has a rate.
+    throttles: Vec<Option<RuleThrottle>>,
     pub(crate) health: Health,
     pub(crate) notices: Notices,
 }
@@ -147,6 +155,7 @@ impl Shared {
     /// The state of a new proxy.
     pub(crate) fn new(config: Config) -> Self {
         let machine = Arc::new(Machine::new(config.interface.clone()));
+        let throttles = config.rules.rules.iter().map(|rule| rule.rate.map(RuleThrottle::new)).collect();
         Self {
             direct: Arc::new(Upstream::Direct),
             out: WayOut::new(config.exit.clone(), machine.clone()),
@@ -156,6 +165,7 @@ impl Shared {
             backlog: Backlog::new(config.backlog),
             windows: Backlog::of_windows(config.windows),
             names: Names::new(NAMES),
+            throttles,
             health: Health::default(),
             notices: Notices::new(config.say.clone()),
             config,
@@ -167,11 +177,11 @@ impl Shared {
         if self.config.resolver_is_near { &self.near } else { &self.out }
     }
 
-    /// The way of what `client` sends to `wanted`, if that is final: counted, and logged.
-    pub(crate) fn way(&self, client: SocketAddr, wanted: SocketAddr, protocol: Protocol) -> Way {
-        let choice = self.choose(client, wanted, protocol, &ServerName::Absent);
+    /// The way of a flow from `client` to `wanted`, which is final: counted, and logged.
+    pub(crate) fn choose_for_flow(&self, client: SocketAddr, wanted: SocketAddr) -> Choice {
+        let choice = self.choose(client, wanted, Protocol::Udp, &ServerName::Absent);
         self.settle(&choice.decision);
-        choice.way
+        choice
     }
 
     /// The way of what `client` sends to `wanted`, of a connection whose first bytes state
@@ -192,6 +202,7 @@ impl Shared {
             server_name: server_name.name(),
             rule: None,
             action: Action::Refuse,
+            rate: None,
             reason: Reason::NotCarried,
             enforced: true,
         };
@@ -234,27 +245,30 @@ impl Shared {
         let Decision { client, destination: wanted, protocol, .. } = decision;
         let known = match names {
             NameUse::Off => AddressNames::default(),
-            NameUse::Rules | NameUse::Upstreams => self.names.of(timer::now(), client.ip(), wanted.ip()),
+            NameUse::Rules | NameUse::Upstreams => {
+                self.names.of(timer::now(), self.resolving(client.ip()), wanted.ip())
+            }
         };
         let verdict = rules.verdict(client.ip(), wanted, &known, server_name, protocol);
-        let (action, rule, by_address, is_final, reason) = match verdict {
-            Verdict::Action { action, rule, by_address, is_final } => {
+        let refused = |reason| (&Action::Refuse, None, None, true, true, reason);
+        let (action, rate, rule, by_address, is_final, reason) = match verdict {
+            Verdict::Action { action, rate, rule, by_address, is_final } => {
                 let reason = if rule.is_some() { Reason::Rule } else { Reason::Default };
-                (action, rule, by_address, is_final, reason)
+                (action, rate, rule, by_address, is_final, reason)
             }
-            Verdict::NameForgotten => (&Action::Refuse, None, true, true, Reason::NamesForgotten),
-            Verdict::ServerNameUnreadable => {
-                (&Action::Refuse, None, true, true, Reason::ServerNameUnreadable)
-            }
+            Verdict::NameForgotten => refused(Reason::NamesForgotten),
+            Verdict::ServerNameUnreadable => refused(Reason::ServerNameUnreadable),
         };
-        let enforced = !*dry_run || !matches!(action, Action::Refuse | Action::Drop);
-        let carried = if enforced { action.clone() } else { self.spared() };
+        let is_spared = *dry_run && matches!(action, Action::Refuse | Action::Drop);
+        let enforced = !*dry_run || (!is_spared && rate.is_none());
+        let carried = if is_spared { self.spared() } else { action.clone() };
         let name = known.only();
         let mut decision = Decision {
             has_only_name: name.is_some(),
             names: known.names,
             rule,
             action: action.clone(),
+            rate,
             reason,
             enforced,
             ..decision
@@ -266,7 +280,7 @@ impl Shared {
             }
             Action::Through(_) => {
                 (decision.action, decision.reason) = (Action::Refuse, Reason::NotCarried);
-                decision.enforced = true;
+                (decision.rate, decision.enforced) = (None, true);
                 Way::Refuse
             }
             Action::Resolver if self.has_resolvers() => {
@@ -286,6 +300,22 @@ impl Shared {
             }
         };
         Choice { way, decision, is_final }
+    }
+
+    /// The client whose resolved names `client` knows.
+    pub(crate) const fn resolving(&self, client: IpAddr) -> IpAddr {
+        if self.config.one_host { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { client }
+    }
+
+    /// The rates of what was decided so.
+    pub(crate) fn pace(&self, decision: &Decision) -> Pace<'_> {
+        Pace::new(&self.counters, self.throttle(decision))
+    }
+
+    /// Those of the rule that decided.
+    pub(crate) fn throttle(&self, decision: &Decision) -> Option<&RuleThrottle> {
+        let rule = decision.rule.filter(|_| decision.enforced && decision.rate.is_some())?;
+        self.throttles.get(rule - 1)?.as_ref()
     }
 
     /// Counts and logs a decision that is final.

@@ -31,6 +31,10 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<Upstream>,
     /// Rules, upstreams and limits, in TOML (docs/proxy.md)
+    ///
+    /// A rule has conditions (to, from, port, domain, server_name, protocol), an action, and
+    /// perhaps a rate that all it lets through share: rate = "10mbit", or rate = { up = "2mbit",
+    /// down = "10mbit" }.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
     /// Resolver, queried through the upstream: 192.0.2.53, or tcp://192.0.2.53 over TCP; may be
@@ -61,7 +65,8 @@ pub(crate) struct ProxyArgs {
     /// Do not enforce rules that refuse or drop: forward as if no rule matched (directly if the default
     /// is refuse or drop). --decisions shows what would have happened
     ///
-    /// Rules that choose an upstream are enforced, and addresses that are never forwarded stay refused.
+    /// Rules that choose an upstream are enforced, but not their rates; addresses that are never
+    /// forwarded stay refused.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Publish a port of this machine: its connections, or datagrams, go to GUEST with the client's
@@ -146,7 +151,8 @@ pub(crate) struct ProxyDeviceArgs {
     /// version. Guests have it as their router
     #[arg(long, value_name = "CIDR", value_parser = values::cidr, conflicts_with_all = ["command", "tun", "netns"])]
     pub(crate) local: Vec<IpNet>,
-    /// Do not give the guests of a socket IPv4 addresses, router, resolver and MTU by DHCP
+    /// Do not give the guests of a socket addresses and resolver by DHCP and DHCPv6, nor router and MTU
+    /// of IPv4
     #[arg(long, requires = "local")]
     pub(crate) no_dhcp: bool,
     /// Do not advertise the IPv6 networks of --local to the guests of a socket
@@ -156,8 +162,8 @@ pub(crate) struct ProxyDeviceArgs {
     /// again [default: one that follows from the Ethernet address]
     #[arg(long, value_name = "MAC=IP", value_parser = values::lease, requires = "local", conflicts_with = "no_dhcp")]
     pub(crate) dhcp_host: Vec<(MacAddress, Ipv4Addr)>,
-    /// Domain that the guests of a socket append to names, told by DHCP and router advertisements; may
-    /// be given again
+    /// Domain that the guests of a socket append to names, told by DHCP, DHCPv6 and router
+    /// advertisements; may be given again
     #[arg(long, value_name = "DOMAIN", requires = "local")]
     pub(crate) search: Vec<String>,
     /// Network that is routed to a new interface: 10.0.0.0/8, default; may be given again [default:

@@ -325,6 +325,64 @@ fn rules_hear_the_names_that_programs_state_and_tell_their_decisions() {
     });
 }
 
+#[test]
+fn a_rate_holds_a_download_and_is_told_with_the_decision() {
+    let name = "proxy::a_rate_holds_a_download_and_is_told_with_the_decision";
+    if !has_programs(name, &["curl"]) {
+        return;
+    }
+    with_tun(name, || {
+        let page: &'static str = "a".repeat(200_000).leak();
+        let (web, (socks, _told)) = (http(page), socks());
+        let (directory, log) = scratch("decisions.jsonl");
+        let rules = directory.path().join("rules.toml");
+        let file = |rate: &str| {
+            format!(
+                "upstream.office = 'socks5://127.0.0.1:{socks}'\n\
+                 [[rule]]\nport = {web}\nrate = {rate}\naction = 'office'\n"
+            )
+        };
+        std::fs::write(&rules, file("{ down = '4mbit' }")).expect("ours");
+        let summary = directory.path().join("summary.json");
+        let proxy =
+            ["proxy", "-q", "--config", text(&rules), "--decisions", text(&log), "--json", text(&summary)];
+        let url = format!("http://{FAR}:{web}/");
+        let curl = [
+            "--",
+            "curl",
+            "-sS",
+            "--noproxy",
+            "*",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{size_download} %{time_total}",
+            &url,
+        ];
+        let ended = run(&[&proxy[..], &curl].concat());
+        succeeded(&ended);
+        let said = stdout(&ended);
+        let (size, seconds) = said.split_once(' ').expect("two numbers");
+        let seconds: f64 = seconds.parse().expect("a number");
+        // 200,000 bytes are 0.4 s, of which 20 ms pass at once.
+        assert!(size == "200000" && (0.37..3.0).contains(&seconds), "{said}");
+        let decision = std::fs::read_to_string(&log).expect("a log");
+        let decision: Value = serde_json::from_str(&decision).expect("one line of JSON");
+        assert_eq!(decision["rate"], serde_json::json!({ "up": null, "down": 4_000_000 }), "{decision}");
+        let summary = std::fs::read(&summary).expect("a summary");
+        let summary: Value = serde_json::from_slice(&summary).expect("JSON");
+        assert!(summary["rate_waits"].as_u64() > Some(50), "{summary}");
+        assert_eq!((&summary["rate_waiting"], &summary["rate_lost"]), (&0.into(), &0.into()), "{summary}");
+
+        std::fs::write(&rules, file("'4 mbyte'")).expect("ours");
+        let refused = run(&[&proxy[..], &["--", "true"]].concat());
+        let complaint = refused.complaint();
+        let expected =
+            "rules.toml: line 4, rate: \"4 mbyte\" is not possible; write a rate from 8kbit to 1tbit";
+        assert!(refused.status == Some(2) && complaint.contains(expected), "{complaint}");
+    });
+}
+
 /// Whichever of its addresses the system's resolver gives first (RFC 8305, section 5).
 #[test]
 fn an_upstream_of_two_addresses_is_reached_at_either() {

@@ -8,6 +8,7 @@ use crate::first_flight::FirstFlight;
 use crate::outside::{Stream, keep_alive};
 use crate::relay::relay;
 use crate::shared::Shared;
+use crate::throttle::Pace;
 use ackline_runtime::{Stack, TcpStream};
 use ackline_tcp_core::Target;
 use bytes::Bytes;
@@ -114,7 +115,8 @@ pub(crate) async fn carry(shared: &Shared, stack: &Stack, arrival: Arrival) {
     let outcome = match told {
         Ok(()) => {
             let first = FirstFlight::Read(Bytes::new());
-            relay(&mut inside.stream, &mut outside.stream, first, vec![], shared).await
+            let pace = Pace::new(counters, None);
+            relay(&mut inside.stream, &mut outside.stream, first, vec![], shared, &pace).await
         }
         Err(error) => Err(error),
     };

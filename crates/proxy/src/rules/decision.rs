@@ -1,6 +1,7 @@
 //! Decisions about connections and flows, for a log.
 
 use crate::rules::Action;
+use crate::rules::rate::RateLimit;
 use crate::target::Protocol;
 use serde::{Serialize, Serializer};
 use std::net::SocketAddr;
@@ -30,9 +31,13 @@ pub struct Decision {
     /// `drop`.
     #[serde(serialize_with = "as_text")]
     pub action: Action,
+    /// The rate of the rule, in bits per second in each direction, that it shares with all else
+    /// that the rule lets through.
+    pub rate: Option<RateLimit>,
     /// The reason.
     pub reason: Reason,
-    /// False if it was only logged: what a [dry run](crate::Config::dry_run) does not refuse.
+    /// False if it was only logged: what a [dry run](crate::Config::dry_run) does not refuse, and
+    /// rates to which it holds nothing.
     pub enforced: bool,
 }
 

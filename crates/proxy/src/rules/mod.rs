@@ -1,12 +1,14 @@
 //! Rules: the first that a connection or flow matches decides its way.
 
 pub(crate) mod decision;
+pub(crate) mod rate;
 pub(crate) mod server_name;
 
 use crate::names::AddressNames;
 use crate::target::Protocol;
 use crate::upstream::Upstream;
 use ipnet::IpNet;
+use rate::RateLimit;
 use server_name::ServerName;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -59,6 +61,9 @@ pub struct Rule {
     pub from: Vec<IpNet>,
     /// The action.
     pub action: Action,
+    /// Rates of all that it lets [through](Action::Through), together. Connections wait for their
+    /// turn, and take turns; a datagram for whose turn too many of its flow wait is dropped.
+    pub rate: Option<RateLimit>,
 }
 
 impl Rule {
@@ -73,6 +78,7 @@ impl Rule {
             protocol: None,
             from: vec![],
             action,
+            rate: None,
         }
     }
 
@@ -142,7 +148,7 @@ impl Rules {
         protocol: Protocol,
     ) -> Verdict<'_> {
         let (mut by_address, mut if_named, mut if_stated) = (false, vec![], vec![]);
-        let (mut action, mut number) = (&self.otherwise, None);
+        let (mut action, mut rate, mut number) = (&self.otherwise, None, None);
         for (place, rule) in self.rules.iter().enumerate() {
             if !rule.is_for(client, address.port(), protocol) {
                 continue;
@@ -153,15 +159,17 @@ impl Rules {
             }
             match (rule.has_name(known), rule.has_server_name(server_name)) {
                 (Some(true), Some(true)) => {
-                    (action, number) = (&rule.action, Some(place + 1));
+                    (action, rate, number) = (&rule.action, rule.rate, Some(place + 1));
                     break;
                 }
                 (Some(false), _) | (_, Some(false)) => {}
-                (None, _) => if_named.push(&rule.action),
-                (Some(true), None) => if_stated.push(&rule.action),
+                (None, _) => if_named.push(rule),
+                (Some(true), None) => if_stated.push(rule),
             }
         }
-        let differs = |others: Vec<&Action>| others.into_iter().any(|other| other != action);
+        // Each rule with a rate has a share of its own.
+        let is_same = |other: &Rule| other.action == *action && other.rate.is_none() && rate.is_none();
+        let differs = |others: Vec<&Rule>| !others.into_iter().all(is_same);
         if differs(if_named) {
             return Verdict::NameForgotten;
         }
@@ -169,7 +177,7 @@ impl Rules {
         if depends && *server_name == ServerName::Unreadable {
             return Verdict::ServerNameUnreadable;
         }
-        Verdict::Action { action, rule: number, by_address, is_final: !depends }
+        Verdict::Action { action, rate, rule: number, by_address, is_final: !depends }
     }
 }
 
@@ -179,6 +187,8 @@ pub(crate) enum Verdict<'a> {
     /// This.
     Action {
         action: &'a Action,
+        /// The rate of the rule that decided.
+        rate: Option<RateLimit>,
         /// The rule that decided, counted from 1; `None` if none matches.
         rule: Option<usize>,
         /// A rule with networks had a say, whether it matched or not. Then the destination must be
@@ -259,7 +269,13 @@ mod tests {
             let to = to.parse().expect("an address");
             rules.verdict([10, 0, 0, 9].into(), to, &known, &ServerName::Unread, Protocol::Tcp)
         };
-        let is = |action, rule, by_address| Verdict::Action { action, rule, by_address, is_final: true };
+        let is = |action, rule, by_address| Verdict::Action {
+            action,
+            rate: None,
+            rule,
+            by_address,
+            is_final: true,
+        };
         assert_eq!(verdict("192.0.2.1:443", &[], true), is(&direct, None, false));
         assert_eq!(verdict("192.0.2.1:443", &["a.test"], false), Verdict::NameForgotten);
         // One name of several is enough, and known ones count whatever was forgotten.

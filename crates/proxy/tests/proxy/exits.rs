@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 /// A proxy whose way out is a stack, and the host at its other end.
-fn behind_a_stack(config: Config) -> (World, Stack) {
+pub(crate) fn behind_a_stack(config: Config) -> (World, Stack) {
     let (near, far) = Channel::pair(ChannelConfig::default());
     let exit = Stack::builder(near).address([192, 0, 2, 1]).spawn().expect("a stack");
     let far = Stack::builder(far).address(FAR).spawn().expect("a stack");

@@ -11,6 +11,7 @@ mod judge_of_translation;
 mod limits;
 mod names;
 mod published;
+mod rates;
 mod server_names;
 mod servers;
 mod upstreams;

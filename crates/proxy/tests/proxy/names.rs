@@ -8,7 +8,7 @@ use ackline_runtime::Stack;
 use simple_dns::rdata::{A, OPT, RData};
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, ResourceRecord, TYPE};
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -102,6 +102,36 @@ async fn an_upstream_gets_the_name_and_rules_know_it() {
     let stats = world.meter.read();
     assert_eq!((stats.rule_refused, stats.named, stats.several_names), (1, 3, 2));
     assert_eq!((stats.dns_questions, stats.dns_answers, stats.dns_unasked), (3, 3, 0));
+}
+
+/// A host asks over IPv4, and connects over IPv6.
+#[tokio::test]
+async fn names_hold_for_all_addresses_of_one_host_and_no_others() {
+    for one_host in [true, false] {
+        let (listener, port) = listener().await;
+        let mut hosts = Hosts::default();
+        let far = address(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7), 443);
+        hosts.add("refused.test", far.ip()).expect("a name");
+        let upstream = through(&format!("socks5://127.0.0.1:{port}"));
+        let refused = Rule { domains: vec!["refused.test".into()], ..Rule::all(Action::Refuse) };
+        let rules = Rules { rules: vec![refused], ..upstream.rules };
+        let world = world(Config { rules, hosts, one_host, ..Config::default() });
+        let socket = world.client.bind_udp((CLIENT, 0).into()).expect("free");
+        socket.send_to(&question_of("refused.test", TYPE::AAAA, None), (OWN, 53)).await.expect("sent");
+        let mut buf = [0; 512];
+        let answered = timeout(PATIENCE, socket.recv_from(&mut buf)).await.expect("in time");
+        let (length, _) = answered.expect("an answer");
+        assert_eq!(Packet::parse(&buf[..length]).expect("an answer").answers.len(), 1);
+        let reaches_upstream = tokio::select! {
+            refused = world.connect_to(far) => {
+                assert_eq!(refused.expect_err("refused").kind(), ErrorKind::ConnectionRefused);
+                false
+            }
+            _ = listener.accept() => true,
+        };
+        assert_eq!(reaches_upstream, !one_host);
+        assert_eq!(world.meter.read().rule_refused, u64::from(one_host));
+    }
 }
 
 #[tokio::test]

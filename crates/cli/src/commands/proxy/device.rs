@@ -129,6 +129,14 @@ impl ClientSide {
         }
     }
 
+    /// One host has all addresses there.
+    pub(super) const fn is_one_host(&self) -> bool {
+        match self.kind {
+            Kind::Program(_) | Kind::Namespace(..) | Kind::Frames(_) | Kind::Socket(_) => true,
+            Kind::Interface(_) | Kind::Tun(_) => false,
+        }
+    }
+
     /// Opens the device, and starts the program if there is one.
     pub(super) fn open(self, args: &ProxyArgs, names: &Names) -> Result<OpenDevice, Failure> {
         let Self { kind, name, .. } = self;

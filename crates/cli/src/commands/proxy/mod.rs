@@ -58,7 +58,10 @@ pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> 
     let place = ClientSide::find(args, descriptor)?;
     let decisions = decisions.map(|(file, path)| DecisionLog::start(file, path)).transpose()?;
     let log = decisions.as_ref().map(DecisionLog::log);
-    let plan = Plan { config: Config { own: place.own.clone(), log, ..plan.config }, ..plan };
+    let plan = Plan {
+        config: Config { own: place.own.clone(), one_host: place.is_one_host(), log, ..plan.config },
+        ..plan
+    };
     let runtime = tunnel::runtime()?;
     let outcome = runtime.block_on(serve(args, place, plan, out.as_ref(), &settings, watch));
     runtime.shutdown_background();

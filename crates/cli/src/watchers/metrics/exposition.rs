@@ -257,12 +257,12 @@ fn device(families: &mut Families, stats: &Stats) {
         ),
         (
             "dhcp_granted",
-            "Messages of DHCP that offered or confirmed an address.",
+            "Messages of DHCP, of either version, that offered or confirmed an address, or told settings.",
             device.neighbours.leases_granted,
         ),
         (
             "dhcp_refused",
-            "Requests of DHCP for another host's address, or when none was left.",
+            "Requests of DHCP, of either version, for another host's address, or when none was left.",
             device.neighbours.leases_refused,
         ),
         (

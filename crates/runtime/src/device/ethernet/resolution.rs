@@ -6,7 +6,7 @@
 
 use super::Wire;
 use super::frame::{self, Content};
-use super::provision::is_request;
+use super::provision::Servers;
 use super::resolver::{Output, Resolver, Route};
 use crate::device::interface::MAX_SKIPPED;
 use crate::device::{DeviceStats, NeighbourStats, OutgoingPacket};
@@ -16,7 +16,6 @@ use crate::timer::{self, Timer};
 use crate::wakes::store;
 use ackline_tcp_core::Instant;
 use std::io;
-use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -29,8 +28,8 @@ pub(in crate::device) struct Resolution {
     resolver: Arc<Mutex<Resolver>>,
     /// The host's Ethernet address.
     mac: MacAddress,
-    /// The DHCP server's address: requests for it are no packets for the stack.
-    dhcp_server: Option<Ipv4Addr>,
+    /// Requests for these are no packets for the stack.
+    servers: Servers,
     /// Of the first queue, which reports the counters, and that the interface is up again.
     is_first: bool,
     /// Created when the driver first waits, because opening a device needs no runtime.
@@ -65,14 +64,14 @@ impl Resolution {
     }
 
     fn of(resolver: Arc<Mutex<Resolver>>, is_first: bool) -> Self {
-        let (mac, dhcp_server) = {
+        let (mac, servers) = {
             let resolver = lock(&resolver);
-            (resolver.mac(), resolver.dhcp_server())
+            (resolver.mac(), resolver.servers())
         };
         Self {
             resolver,
             mac,
-            dhcp_server,
+            servers,
             is_first,
             timer: None,
             next: None,
@@ -176,7 +175,7 @@ impl Resolution {
                     self.resolver().ingest(timer::now(), frame);
                     self.settle(wire);
                 }
-                Content::Packet { .. } if self.dhcp_server.is_some_and(|own| is_request(frame, own)) => {
+                Content::Packet { .. } if self.servers.are_asked(frame) => {
                     self.resolver().ingest(timer::now(), frame);
                     self.settle(wire);
                 }

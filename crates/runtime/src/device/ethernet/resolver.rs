@@ -6,13 +6,13 @@ use super::neighbours::{
     Attachment, AttachmentError, Event, Frame, NeighbourConfig, NeighbourStats, Neighbours, NextHop,
     Unreachable,
 };
-use super::provision::Provisioner;
+use super::provision::{Provisioner, Servers};
 use super::waiting::{GivenUp, HeldPacket, HoldQueues, unreachable};
 use crate::device::OutgoingPacket;
 use crate::mac::MacAddress;
 use ackline_tcp_core::Instant;
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 /// Maximum number of ICMP errors waiting for the stack; more are dropped, as they may be on a
 /// network.
@@ -92,9 +92,9 @@ impl Resolver {
         self.neighbours.mac()
     }
 
-    /// The address of the DHCP server, if this host is one.
-    pub(in crate::device) fn dhcp_server(&self) -> Option<Ipv4Addr> {
-        self.provisioner.as_ref().and_then(Provisioner::dhcp_server)
+    /// The servers that this host is.
+    pub(in crate::device) fn servers(&self) -> Servers {
+        self.provisioner.as_ref().map(Provisioner::servers).unwrap_or_default()
     }
 
     /// Starts claiming the host's addresses.

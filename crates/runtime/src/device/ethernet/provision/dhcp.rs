@@ -40,7 +40,7 @@ pub(super) struct DhcpServer {
     /// The search list as it is sent; empty: none.
     pub(super) search: Vec<u8>,
     pub(super) mtu: u16,
-    pub(super) leases: Leases,
+    pub(super) leases: Leases<Ipv4Addr>,
 }
 
 /// What became of a message.
@@ -50,6 +50,8 @@ pub(super) enum Answer {
     Nothing,
     /// A host got an address, or was told what it may have.
     Granted(Vec<u8>),
+    /// What it said was noted.
+    Noted(Vec<u8>),
     /// It was told that it must not use its address, or there is none left for it.
     Refused(Option<Vec<u8>>),
     /// It broke a rule.
@@ -213,7 +215,7 @@ struct Reply<'a> {
 }
 
 /// True if the frame carries a packet of a host to the DHCP server at `own`, or to any.
-pub(in crate::device) fn is_request(frame: &[u8], own: Ipv4Addr) -> bool {
+pub(super) fn is_request(frame: &[u8], own: Ipv4Addr) -> bool {
     // Ethernet's type, IP's version, no later fragment, UDP.
     let is_udp = frame.get(12..14) == Some(&[0x08, 0x00])
         && frame.get(14).is_some_and(|first| first >> 4 == 4)

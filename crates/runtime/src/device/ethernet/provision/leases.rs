@@ -6,25 +6,59 @@
 
 use crate::mac::MacAddress;
 use ackline_tcp_core::{Duration, Instant};
-use ipnet::Ipv4Net;
+use ipnet::{Ipv4Net, Ipv6Net};
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
+use std::hash::Hash;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Most addresses that are given out: the first ones of the network.
 const MOST: u32 = 4_096;
 
+/// Where in the middle of an IPv6 network the given addresses begin: they are told from those that
+/// hosts make themselves, and from small numbers that people give.
+const FIRST6: u128 = 0x1_0000;
+
+/// An address of either version.
+pub(super) trait Address: Copy + Eq + Hash {
+    /// The one so many places behind it, which exists.
+    fn plus(self, places: u32) -> Self;
+
+    /// How many places it is behind `first`, if that many can be told.
+    fn places_behind(self, first: Self) -> Option<u32>;
+}
+
+impl Address for Ipv4Addr {
+    fn plus(self, places: u32) -> Self {
+        Self::from_bits(self.to_bits().wrapping_add(places))
+    }
+
+    fn places_behind(self, first: Self) -> Option<u32> {
+        self.to_bits().checked_sub(first.to_bits())
+    }
+}
+
+impl Address for Ipv6Addr {
+    fn plus(self, places: u32) -> Self {
+        Self::from_bits(self.to_bits().wrapping_add(places.into()))
+    }
+
+    fn places_behind(self, first: Self) -> Option<u32> {
+        self.to_bits().checked_sub(first.to_bits())?.try_into().ok()
+    }
+}
+
 /// The addresses of one network.
 #[derive(Debug)]
-pub(super) struct Leases {
+pub(super) struct Leases<A> {
     /// The first address that may be given out, and how many follow it.
-    first: u32,
+    first: A,
     count: u32,
     /// Of the server, and others that are nobody else's.
-    reserved: Vec<Ipv4Addr>,
-    fixed: Vec<(MacAddress, Ipv4Addr)>,
-    leases: HashMap<Ipv4Addr, Lease>,
+    reserved: Vec<A>,
+    fixed: Vec<(MacAddress, A)>,
+    leases: HashMap<A, Lease>,
     /// The address that each host has, or had last.
-    addresses: HashMap<MacAddress, Ipv4Addr>,
+    addresses: HashMap<MacAddress, A>,
     /// No address was free, and none will be before.
     full_until: Option<Instant>,
 }
@@ -36,16 +70,37 @@ struct Lease {
     until: Instant,
 }
 
-impl Leases {
+impl Leases<Ipv4Addr> {
     /// All addresses of `network` but its first and last one and `reserved`; `fixed` ones are given
     /// to these hosts alone.
     pub(super) fn new(network: Ipv4Net, reserved: Vec<Ipv4Addr>, fixed: Vec<(MacAddress, Ipv4Addr)>) -> Self {
         let (low, high) = (u32::from(network.network()), u32::from(network.broadcast()));
         // RFC 3021: both addresses of a /31 are hosts'.
         let (first, last) = if network.prefix_len() < 31 { (low + 1, high - 1) } else { (low, high) };
+        let count = (last - first).saturating_add(1);
+        Self::among(Ipv4Addr::from_bits(first), count, reserved, fixed)
+    }
+}
+
+impl Leases<Ipv6Addr> {
+    /// Addresses of `network` but `reserved` and the first, which is all routers' (RFC 4291, section
+    /// 2.6.1).
+    pub(super) fn new6(network: Ipv6Net, reserved: Vec<Ipv6Addr>) -> Self {
+        let host_bits = 128 - u32::from(network.prefix_len());
+        let addresses = 1_u128.checked_shl(host_bits).unwrap_or(u128::MAX);
+        let start = if addresses > FIRST6 { FIRST6 } else { 1.min(addresses - 1) };
+        let count = u32::try_from(addresses - start).unwrap_or(u32::MAX);
+        let first = Ipv6Addr::from_bits(network.network().to_bits() + start);
+        Self::among(first, count, reserved, vec![])
+    }
+}
+
+impl<A: Address> Leases<A> {
+    /// Of `count` addresses from `first` on, [`MOST`] at most.
+    fn among(first: A, count: u32, reserved: Vec<A>, fixed: Vec<(MacAddress, A)>) -> Self {
         Self {
             first,
-            count: (last - first).saturating_add(1).min(MOST),
+            count: count.min(MOST),
             reserved,
             fixed,
             leases: HashMap::new(),
@@ -56,12 +111,7 @@ impl Leases {
 
     /// The address for a host that would like `wanted`: one that it can have from `now` on. `None`
     /// if there is none. O(1) unless most addresses are taken.
-    pub(super) fn find(
-        &mut self,
-        now: Instant,
-        host: MacAddress,
-        wanted: Option<Ipv4Addr>,
-    ) -> Option<Ipv4Addr> {
+    pub(super) fn find(&mut self, now: Instant, host: MacAddress, wanted: Option<A>) -> Option<A> {
         if let Some((_, address)) = self.fixed.iter().find(|(mac, _)| *mac == host) {
             return Some(*address);
         }
@@ -74,19 +124,18 @@ impl Leases {
         }
         let start = hash(host) % self.count;
         let places = (0..self.count).map(|step| (start + step) % self.count);
-        let found =
-            places.map(|place| Ipv4Addr::from(self.first + place)).find(|at| self.is_free(now, host, *at));
+        let found = places.map(|place| self.first.plus(place)).find(|at| self.is_free(now, host, *at));
         let earliest = self.leases.values().map(|lease| lease.until).filter(|until| now < *until).min();
         self.full_until = earliest.filter(|_| found.is_none());
         found
     }
 
     /// True if the host may have this address: of this network, and nobody else's.
-    pub(super) fn is_free(&self, now: Instant, host: MacAddress, address: Ipv4Addr) -> bool {
+    pub(super) fn is_free(&self, now: Instant, host: MacAddress, address: A) -> bool {
         if let Some((_, own)) = self.fixed.iter().find(|(mac, _)| *mac == host) {
             return *own == address;
         }
-        let is_ours = (self.first..=self.first + (self.count - 1)).contains(&u32::from(address));
+        let is_ours = address.places_behind(self.first).is_some_and(|places| places < self.count);
         let is_others = self.fixed.iter().any(|(_, fixed)| *fixed == address);
         let is_held = |lease: &Lease| lease.holder != Some(host) && now < lease.until;
         is_ours
@@ -97,7 +146,7 @@ impl Leases {
 
     /// Gives an address that [`find`](Self::find) returned, or that [is free](Self::is_free), to a
     /// host for so long.
-    pub(super) fn give(&mut self, now: Instant, host: MacAddress, address: Ipv4Addr, time: Duration) {
+    pub(super) fn give(&mut self, now: Instant, host: MacAddress, address: A, time: Duration) {
         if let Some(before) = self.addresses.insert(host, address)
             && before != address
         {
@@ -116,7 +165,7 @@ impl Leases {
     }
 
     /// The host needs its address no more. It gets it again, if it is still free.
-    pub(super) fn release(&mut self, now: Instant, host: MacAddress, address: Ipv4Addr) {
+    pub(super) fn release(&mut self, now: Instant, host: MacAddress, address: A) {
         if let Some(lease) = self.leases.get_mut(&address).filter(|lease| lease.holder == Some(host)) {
             lease.until = now;
             self.full_until = None;
@@ -124,7 +173,7 @@ impl Leases {
     }
 
     /// Somebody else uses the address that the host was given: nobody gets it for so long.
-    pub(super) fn decline(&mut self, now: Instant, host: MacAddress, address: Ipv4Addr, time: Duration) {
+    pub(super) fn decline(&mut self, now: Instant, host: MacAddress, address: A, time: Duration) {
         if let Some(lease) = self.leases.get_mut(&address).filter(|lease| lease.holder == Some(host)) {
             *lease = Lease { holder: None, until: now + time };
             self.addresses.remove(&host);
@@ -148,12 +197,12 @@ mod tests {
         MacAddress([2, 0, 0, b, c, d])
     }
 
-    fn leases(network: &str) -> Leases {
+    fn leases(network: &str) -> Leases<Ipv4Addr> {
         let network: Ipv4Net = network.parse().unwrap();
         Leases::new(network.trunc(), vec![network.addr()], vec![])
     }
 
-    fn give(leases: &mut Leases, now: Instant, number: u32) -> Option<Ipv4Addr> {
+    fn give(leases: &mut Leases<Ipv4Addr>, now: Instant, number: u32) -> Option<Ipv4Addr> {
         let address = leases.find(now, host(number), None)?;
         leases.give(now, host(number), address, TIME);
         Some(address)

@@ -1,11 +1,12 @@
 //! What gives the other hosts of an Ethernet their configuration, so that a guest boots into a
-//! network without any of its own: addresses by DHCP (RFC 2131) and router advertisements (RFC
-//! 4861), this host as their router, and resolvers.
+//! network without any of its own: addresses by DHCP (RFC 2131, RFC 8415) and router advertisements
+//! (RFC 4861), this host as their router, and resolvers.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `leases` | which host has which IPv4 address |
+//! | `leases` | which host has which address |
 //! | `dhcp` | messages of DHCP |
+//! | `dhcp6/` | DHCPv6 |
 //! | `router` | router advertisements, and when they are due |
 #![cfg_attr(
     not(feature = "frame-socket"),
@@ -13,6 +14,7 @@
 )]
 
 mod dhcp;
+mod dhcp6;
 mod leases;
 mod router;
 #[cfg(test)]
@@ -22,9 +24,9 @@ use crate::device::NeighbourStats;
 use crate::device::ethernet::neighbours::Attachment;
 use crate::mac::MacAddress;
 use ackline_tcp_core::{Duration, Instant};
-pub(in crate::device) use dhcp::is_request;
-use dhcp::{Answer, DhcpServer};
-use ipnet::{IpNet, Ipv4Net};
+use dhcp::{Answer, DhcpServer, is_request};
+use dhcp6::{Dhcp6Server, is_request6};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use leases::Leases;
 use router::Router;
 use std::collections::VecDeque;
@@ -32,6 +34,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Answers that may wait for the device; more are dropped, and their hosts ask again.
 const MOST: usize = 64;
+/// IPv6 resolvers that hosts are told.
+const MOST_RESOLVERS: usize = 8;
 /// RFC 2132, section 3.17: a length of one octet.
 const LONGEST_DOMAIN: usize = 255;
 
@@ -39,11 +43,11 @@ const LONGEST_DOMAIN: usize = 255;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provision {
-    /// IPv4 addresses are given out by DHCP; default true.
+    /// Addresses are given out by DHCP, IPv4's and IPv6's; default true.
     pub dhcp: bool,
     /// IPv6 networks are advertised, with this host as their router; default true.
     pub router_advertisements: bool,
-    /// How long a host may use an IPv4 address until it asks again. Default 12 h; at least 2 min.
+    /// How long a host may use an address until it asks again. Default 12 h; at least 2 min.
     pub lease: Duration,
     /// Resolvers, of both IP versions; of IPv4 three at most, of IPv6 eight. If there are none of a
     /// version: this host's own address.
@@ -151,17 +155,35 @@ pub(in crate::device) fn link_local(mac: MacAddress) -> Ipv6Addr {
     router::link_local(mac)
 }
 
+/// The servers that a host is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::device) struct Servers {
+    /// The address of the one of DHCP.
+    dhcp: Option<Ipv4Addr>,
+    /// It is one of DHCPv6.
+    has_dhcp6: bool,
+}
+
+impl Servers {
+    /// The frame is a request for one of them, and no packet for the stack.
+    pub(in crate::device) fn are_asked(self, frame: &[u8]) -> bool {
+        self.dhcp.is_some_and(|own| is_request(frame, own)) || self.has_dhcp6 && is_request6(frame)
+    }
+}
+
 /// Configures other hosts: no clock, no descriptor.
 #[derive(Debug)]
 pub(in crate::device) struct Provisioner {
     dhcp: Option<DhcpServer>,
+    dhcp6: Option<Dhcp6Server>,
     router: Option<Router>,
     outgoing: VecDeque<Vec<u8>>,
 }
 
 impl Provisioner {
-    /// On the networks of a host with an MTU, of which the first IPv4 one is served by DHCP. Router
-    /// advertisements come from the [link-local address](link_local), which must be one of its own.
+    /// On the networks of a host with an MTU, of which the first one of each version is served by
+    /// DHCP. What IPv6 hosts hear comes from the [link-local address](link_local), which must be
+    /// one of its own.
     pub(in crate::device) fn new(provision: &Provision, attachment: &Attachment, mtu: u32) -> Self {
         let Attachment { mac, addresses, gateways, neighbours } = attachment;
         let mac = *mac;
@@ -180,12 +202,12 @@ impl Provisioner {
                 IpAddr::V6(resolver) => resolvers6.push(*resolver),
             }
         }
+        let others = || gateways.iter().chain(neighbours.iter().map(|(address, _)| address));
         let dhcp = v4.first().filter(|_| provision.dhcp).map(|&own| {
             if resolvers4.is_empty() {
                 resolvers4.push(own.addr());
             }
-            let others = gateways.iter().chain(neighbours.iter().map(|(address, _)| address));
-            let others = others.filter_map(|address| match address {
+            let others = others().filter_map(|address| match address {
                 IpAddr::V4(address) => Some(*address),
                 IpAddr::V6(_) => None,
             });
@@ -201,13 +223,24 @@ impl Provisioner {
                 leases: Leases::new(own.trunc(), reserved, provision.hosts.clone()),
             }
         });
-        let router = v6.first().filter(|_| provision.router_advertisements).map(|own| {
-            if resolvers6.is_empty() {
-                resolvers6.push(own.addr());
-            }
-            Router::new(mac, &v6, resolvers6, provision.search_list(), mtu)
+        if let Some(own) = v6.first().filter(|_| resolvers6.is_empty()) {
+            resolvers6.push(own.addr());
+        }
+        resolvers6.truncate(MOST_RESOLVERS);
+        let dhcp6 = v6.first().filter(|_| provision.dhcp).map(|own| {
+            let others = others().filter_map(|address| match address {
+                IpAddr::V4(_) => None,
+                IpAddr::V6(address) => Some(*address),
+            });
+            let reserved = v6.iter().map(Ipv6Net::addr).chain(others).collect();
+            let leases = Leases::new6(own.trunc(), reserved);
+            Dhcp6Server::new(mac, *own, provision.lease, resolvers6.clone(), provision.search_list(), leases)
         });
-        Self { dhcp, router, outgoing: VecDeque::new() }
+        let router = v6
+            .first()
+            .filter(|_| provision.router_advertisements)
+            .map(|_| Router::new(mac, &v6, resolvers6, provision.search_list(), mtu, dhcp6.is_some()));
+        Self { dhcp, dhcp6, router, outgoing: VecDeque::new() }
     }
 
     /// The own addresses are this host's: it is a router from now on.
@@ -217,20 +250,24 @@ impl Provisioner {
         }
     }
 
-    /// The address of the DHCP server, if there is one.
-    pub(in crate::device) fn dhcp_server(&self) -> Option<Ipv4Addr> {
-        self.dhcp.as_ref().map(DhcpServer::address)
+    /// The servers that it has.
+    pub(in crate::device) fn servers(&self) -> Servers {
+        Servers { dhcp: self.dhcp.as_ref().map(DhcpServer::address), has_dhcp6: self.dhcp6.is_some() }
     }
 
     /// Takes a received frame; what is no question for this host is ignored.
     pub(in crate::device) fn ingest(&mut self, now: Instant, frame: &[u8], stats: &mut NeighbourStats) {
-        if let Some(dhcp) = self.dhcp.as_mut().filter(|dhcp| dhcp.takes(frame)) {
-            match dhcp.answer(now, frame) {
+        let asked = self.dhcp.as_mut().filter(|dhcp| dhcp.takes(frame));
+        let answer = asked.map(|dhcp| dhcp.answer(now, frame));
+        let asked6 = self.dhcp6.as_mut().filter(|_| is_request6(frame));
+        if let Some(answer) = answer.or_else(|| asked6.map(|dhcp| dhcp.answer(now, frame))) {
+            match answer {
                 Answer::Nothing => {}
                 Answer::Granted(answer) => {
                     stats.leases_granted += 1;
                     self.push(answer, stats);
                 }
+                Answer::Noted(answer) => self.push(answer, stats),
                 Answer::Refused(answer) => {
                     stats.leases_refused += 1;
                     answer.into_iter().for_each(|answer| self.push(answer, stats));

@@ -43,6 +43,8 @@ pub(super) struct Router {
     /// The search list as it is sent; empty: none.
     search: Vec<u8>,
     mtu: u32,
+    /// Addresses and other settings are given by DHCPv6, too.
+    has_dhcp: bool,
     /// Advertisements that all hosts have got.
     sent: u32,
     last: Option<Instant>,
@@ -57,9 +59,10 @@ impl Router {
         resolvers: Vec<Ipv6Addr>,
         search: Vec<u8>,
         mtu: u32,
+        has_dhcp: bool,
     ) -> Self {
-        let prefixes = addresses.iter().map(Ipv6Net::trunc).collect();
-        Self { mac, own: link_local(mac), prefixes, resolvers, search, mtu, sent: 0, last: None, next: None }
+        let (prefixes, own) = (addresses.iter().map(Ipv6Net::trunc).collect(), link_local(mac));
+        Self { mac, own, prefixes, resolvers, search, mtu, has_dhcp, sent: 0, last: None, next: None }
     }
 
     /// From now on.
@@ -117,8 +120,10 @@ impl Router {
 
     /// RFC 4861, sections 4.2 and 4.6; RFC 8106, sections 5.1 and 5.2.
     fn message(&self, to: Ipv6Addr) -> Vec<u8> {
-        // Type, code, checksum; hop limit, no flags: addresses are not from DHCPv6.
-        let mut message = vec![u8::from(Icmpv6Message::RouterAdvert), 0, 0, 0, 64, 0];
+        // M and O.
+        let flags = if self.has_dhcp { 0xc0 } else { 0 };
+        // Type, code, checksum; hop limit, flags.
+        let mut message = vec![u8::from(Icmpv6Message::RouterAdvert), 0, 0, 0, 64, flags];
         message.extend(LIFETIME.to_be_bytes());
         // Reachable time and retransmission timer: unspecified.
         message.extend([0; 8]);

@@ -379,7 +379,7 @@ fn requests_to_other_servers_are_packets_like_others() {
     frame[30..34].copy_from_slice(&[192, 0, 2, 7]);
     assert!(!is_request(&frame, OWN));
     let without = Provision { dhcp: false, ..Provision::default() };
-    assert_eq!(Provisioner::new(&without, &attachment(), 1_400).dhcp_server(), None);
+    assert!(!Provisioner::new(&without, &attachment(), 1_400).servers().are_asked(&own.frame()));
 }
 
 #[test]
