@@ -5,9 +5,10 @@ use crate::ends::{Act, Role, Tcp};
 use crate::stream::{Bytes, Received};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_runtime::device::impair::{ImpairConfig, Impaired, Impairment};
+use ackline_runtime::timer;
 use ackline_tcp_core::Duration as Span;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -127,9 +128,9 @@ impl Exchange {
         let runtime = runtime.map_err(|error| format!("tokio: {error}"))?;
         // Devices stay on the thread that drives them.
         tokio::task::LocalSet::new().block_on(&runtime, async {
-            let began = Instant::now();
+            let began = timer::now();
             match tokio::time::timeout(LIMIT, self.ends(seed, captures)).await {
-                Ok(ended) => ended.map(|()| began.elapsed()),
+                Ok(ended) => ended.map(|()| timer::now().since(began).into()),
                 Err(_) => Err(format!("no end in {} s", LIMIT.as_secs())),
             }
         })
