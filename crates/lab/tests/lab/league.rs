@@ -159,7 +159,7 @@ fn the_page_on_paths_lists_them_all() {
 #[test]
 fn the_page_is_what_its_data_give() {
     let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
-    let matrix = Matrix::quick();
+    let matrix = Matrix::whole();
     let data = LeagueResult::read(&docs.join("league/league.json"), &matrix).unwrap();
     let folder = tempfile::tempdir().unwrap();
     // The page has a link to the one in real time, if that is there.
