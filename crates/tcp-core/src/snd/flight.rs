@@ -64,9 +64,8 @@ pub(super) struct Flight {
     pub(super) small_end: SeqNum,
     /// Segments of new data since the last ACK.
     pub(super) released: u32,
-    /// The peer's latest duplicate ACK had no SACK block, although SACK is in use: it does not say
-    /// what waits behind a hole (gVisor's stack after its FIN).
-    pub(super) withholds_sack: bool,
+    /// Duplicate ACKs without SACK blocks since the latest one with blocks, although SACK is in use.
+    pub(super) unreported: u32,
     /// Everything written had left before the pacer's next slot.
     pub(super) ran_dry: bool,
     /// What the time of this flight goes into.
@@ -97,7 +96,7 @@ impl Flight {
             largest_acked: 0,
             small_end: snd.una,
             released: 0,
-            withholds_sack: false,
+            unreported: 0,
             ran_dry: false,
             chrono: Chrono::NEW,
         }

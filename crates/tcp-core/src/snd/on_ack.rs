@@ -249,13 +249,22 @@ impl Flight {
         // RFC 6298, section 3: an ACK that fills a hole does not measure when the data behind it
         // arrived (Linux, `FLAG_RETRANS_DATA_ACKED`). SACK would have reported it on arrival, from a
         // peer that does report.
-        if ack.facts.duplicate {
-            self.withholds_sack = snd.sack && !ack.facts.sack_option;
+        if ack.facts.sack_option {
+            self.unreported = 0;
+        } else if ack.facts.duplicate {
+            self.unreported = self.unreported.saturating_add(1);
         }
-        let waited = ack.repairs && (!snd.sack || self.withholds_sack);
+        let waited = ack.repairs && (!snd.sack || self.withholds_sack(snd));
         let sample = |at: Option<Instant>| at.filter(|_| !waited).map(|at| ctx.now.since(at));
         ack.rtt_oldest = sample(ack.facts.original).or_else(|| timestamp_rtt(seg, ack.acked()));
         ack.rtt_newest = sample(ack.newest_departure);
+    }
+
+    /// The peer does not say what waits behind a hole, although it agreed to SACK (gVisor's stack
+    /// after its FIN). Each retransmission of what had arrived makes one duplicate ACK that rightly
+    /// has no block; there were more.
+    fn withholds_sack(&self, snd: &Stream) -> bool {
+        self.unreported > snd.losses().total_retrans
     }
 
     /// SND.UNA moves.

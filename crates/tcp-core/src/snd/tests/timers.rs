@@ -753,12 +753,22 @@ fn what_waited_unreported_behind_a_hole_gives_no_sample() {
     bench.take(&segment);
     assert_eq!(bench.info().rtt, Some(Duration::from_micros(97_500)), "by timestamps");
     assert_eq!(bench.info().backoff, 0);
-    // One that reports again is believed again.
+}
+
+/// Data that had arrived and comes again is answered by a duplicate ACK without blocks, from a
+/// receiver without DSACK: that is no more than there were retransmissions, and hides nothing.
+#[test]
+fn duplicate_acks_of_needless_retransmissions_hide_nothing() {
+    let mut bench = Setup::default().open();
     bench.write(10 * SMSS);
     bench.drain();
+    assert_eq!(bench.fire(), Rto);
+    assert_eq!(bench.step(), Some((0, 1_000, RtoRetransmit)));
+    bench.sack(0, &[]);
     bench.pass(ms(100));
-    bench.sack(10_000, &[(11_000, 12_000)]);
-    assert!(!bench.snd.flight.as_ref().is_some_and(|flight| flight.withholds_sack));
+    bench.ack(10_000);
+    // The originals, 400 ms ago: SRTT 7/8 of 100 and 1/8 of 400.
+    assert_eq!(bench.info().rtt, Some(Duration::from_micros(137_500)));
 }
 
 /// Karn's algorithm, RFC 6298, section 3: the ACK of a repaired hole covers what had waited behind
